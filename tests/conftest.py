@@ -1,0 +1,117 @@
+"""What every test can count on: no settings of the user's shell, no network but loopback, OTel's globals as new.
+
+Markers: a test marked ``slow``, ``frameworks`` or ``servers`` is skipped with that reason unless ``--all`` is given.
+``AGENTREC_REQUIRE=frameworks,servers`` names what the caller has set up: a skip of a test so marked is then a failure, as
+is a module that skips itself as a whole.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+MARKERS = {
+    "slow": "takes more than a few seconds",
+    "frameworks": "drives a real agent framework",
+    "servers": "needs a server",
+}
+REQUIRED = frozenset(filter(None, os.environ.get("AGENTREC_REQUIRE", "").split(",")))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help=f"also run the tests marked {', '.join(MARKERS)}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    unknown = REQUIRED - MARKERS.keys()
+    if unknown:
+        raise pytest.UsageError(f"AGENTREC_REQUIRE names no marker: {', '.join(sorted(unknown))}")
+    for name in list(os.environ):
+        if name.startswith("OTEL_"):
+            del os.environ[name]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--all"):
+        return
+    for item in items:
+        for marker, what in MARKERS.items():
+            if item.get_closest_marker(marker) and marker not in REQUIRED:
+                item.add_marker(pytest.mark.skip(reason=f"{marker}: {what}; make test-all runs it"))
+
+
+def _must_not_skip(report: pytest.TestReport | pytest.CollectReport, markers: frozenset[str]) -> None:
+    if report.skipped and markers and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome = "failed"
+        report.longrepr = f"skipped though AGENTREC_REQUIRE names {', '.join(sorted(markers))}: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[Any]:
+    report = yield
+    _must_not_skip(report, REQUIRED & {mark.name for mark in item.iter_markers()})
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Iterator[Any]:
+    report = yield
+    # A module that skips itself never shows its markers, so any such skip counts.
+    _must_not_skip(report, REQUIRED)
+    return report
+
+
+def _loopback_only(event: str, args: tuple[Any, ...]) -> None:
+    """Audit hook: no test of this process reaches another machine, whatever library it drives."""
+    if event != "socket.connect":
+        return
+    address = args[1]
+    if isinstance(address, tuple) and address[0] != "localhost":
+        try:
+            allowed = ipaddress.ip_address(address[0]).is_loopback
+        except ValueError:
+            allowed = False
+        if not allowed:
+            raise ConnectionRefusedError(f"tests stay on loopback; not connecting to {address[0]}")
+
+
+sys.addaudithook(_loopback_only)
+
+
+@pytest.fixture(autouse=True)
+def own_environment() -> Iterator[None]:
+    """What a test sets in ``os.environ`` under ``OTEL_`` is gone after it, also when the code under test set it."""
+    yield
+    for name in list(os.environ):
+        if name.startswith("OTEL_"):
+            del os.environ[name]
+
+
+@pytest.fixture
+def otel_globals() -> Iterator[None]:
+    """OTel's global providers as in a new process, and as they were before once the test is over."""
+    from opentelemetry import trace
+    from opentelemetry._logs import _internal as logs
+    from opentelemetry.metrics import _internal as metrics
+
+    places = [
+        (trace, "_TRACER_PROVIDER"),
+        (logs, "_LOGGER_PROVIDER"),
+        (metrics, "_METER_PROVIDER"),
+    ]
+    saved: list[tuple[Any, str, Any]] = []
+    for module, name in places:
+        for attribute in (name, f"{name}_SET_ONCE"):
+            saved.append((module, attribute, getattr(module, attribute)))
+        setattr(module, name, None)
+        once = getattr(module, f"{name}_SET_ONCE")
+        setattr(module, f"{name}_SET_ONCE", type(once)())
+    yield
+    for module, attribute, value in saved:
+        setattr(module, attribute, value)

@@ -1,0 +1,79 @@
+"""The rules for marked tests, each run in a pytest of its own."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+MARKED = """
+import pytest
+
+@pytest.mark.servers
+def test_server():
+    pytest.skip("no collector here")
+
+@pytest.mark.slow
+def test_slow():
+    pass
+
+def test_plain():
+    pytest.skip("for a reason of its own")
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makeconftest((Path(__file__).parent / "conftest.py").read_text())
+    pytester.makeini("[pytest]\nmarkers = slow\n  frameworks\n  servers\n")
+    pytester.makepyfile(MARKED)
+    return pytester
+
+
+def test_marked_tests_skip_with_their_reason(project: pytest.Pytester) -> None:
+    result = project.runpytest_subprocess("-rs")
+    result.assert_outcomes(skipped=3)
+    result.stdout.fnmatch_lines(["*servers: needs a server; make test-all runs it*"])
+
+
+def test_all_runs_them_and_they_may_skip_themselves(project: pytest.Pytester) -> None:
+    project.runpytest_subprocess("--all").assert_outcomes(passed=1, skipped=2)
+
+
+def test_a_skip_of_a_required_marker_is_a_failure(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTREC_REQUIRE", "servers")
+    result = project.runpytest_subprocess("--all")
+    result.assert_outcomes(passed=1, skipped=1, failed=1)
+    result.stdout.fnmatch_lines(["*AGENTREC_REQUIRE names servers: *no collector here*"])
+
+
+def test_a_module_that_skips_itself_is_a_failure_too(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTREC_REQUIRE", "frameworks")
+    project.makepyfile(test_whole="import pytest\npytest.importorskip('no_such_package')\n")
+    result = project.runpytest_subprocess("--all")
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(["*AGENTREC_REQUIRE names frameworks: *no_such_package*"])
+
+
+def test_an_unknown_marker_is_refused(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTREC_REQUIRE", "server")
+    result = project.runpytest_subprocess()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*AGENTREC_REQUIRE names no marker: server*"])
+
+
+def test_tests_stay_on_loopback() -> None:
+    with pytest.raises(ConnectionRefusedError, match="stay on loopback"):
+        socket.create_connection(("192.0.2.1", 80), timeout=1)
+
+
+def test_otel_globals_are_new_and_come_back(otel_globals: None) -> None:
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+
+    mine = TracerProvider()
+    trace.set_tracer_provider(mine)
+    assert trace.get_tracer_provider() is mine
