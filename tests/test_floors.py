@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import otel_agentrec
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "otel_agentrec"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -23,7 +25,7 @@ def check_floors(where: Path) -> subprocess.CompletedProcess[str]:
     """Run import-linter on the package that stands in ``where``, with this project's contracts."""
     code = (
         "import sys; from importlinter.cli import lint_imports;"
-        f"sys.exit(lint_imports(config_filename={str(ROOT / 'pyproject.toml')!r}, no_cache=True))"
+        f"sys.exit(lint_imports(config_filename={str(ROOT / 'pyproject.toml')!r}, no_cache=True, no_logo=True))"
     )
     return subprocess.run([sys.executable, "-c", code], cwd=where, capture_output=True, text=True, timeout=60)
 
@@ -45,21 +47,24 @@ def test_a_room_imports_only_from_the_floors_below_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high"),
-    [("records.py", "otel_agentrec.journal"), ("nodes/fold.py", "otel_agentrec.audit"), ("tools.py", "json")],
+    ("low", "high", "says"),
+    [
+        ("records.py", "otel_agentrec.journal", "records is not allowed to import"),
+        ("nodes/fold.py", "otel_agentrec.audit", "nodes is not allowed to import"),
+        ("tools.py", "json", "not listed as layers"),
+    ],
     ids=["upward", "sideways", "on no floor"],
 )
-def test_an_import_against_the_floors_is_found(tmp_path: Path, low: str, high: str) -> None:
+def test_an_import_against_the_floors_is_found(tmp_path: Path, low: str, high: str, says: str) -> None:
     shutil.copytree(PACKAGE, tmp_path / "otel_agentrec", ignore=shutil.ignore_patterns("__pycache__"))
     for room in ("nodes", "audit"):
         (tmp_path / "otel_agentrec" / room).mkdir(exist_ok=True)
         (tmp_path / "otel_agentrec" / room / "__init__.py").touch()
-    source = tmp_path / "otel_agentrec" / low
-    with source.open("a") as file:
-        file.write(f"\nimport {high}\n")
+    with (tmp_path / "otel_agentrec" / low).open("a") as source:
+        source.write(f"\nimport {high}\n")
     result = check_floors(tmp_path)
     assert result.returncode == 1
-    assert source.stem in result.stdout
+    assert says in result.stdout
 
 
 def test_no_room_reaches_the_others_through_the_public_face() -> None:
@@ -95,6 +100,21 @@ except ModuleNotFoundError:
 """
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout.strip()) == (0, "refused"), result.stderr
+
+
+def test_the_public_face_only_re_exports() -> None:
+    assert set(otel_agentrec.__all__) == set(otel_agentrec._HOME)
+    for name in otel_agentrec.__all__:
+        thing = getattr(otel_agentrec, name)
+        if name != "__version__":
+            assert thing.__module__.startswith("otel_agentrec."), f"{name} is defined in __init__"
+
+
+def test_type_checkers_see_the_names_that_are_there() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    seen = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module != "__future__"]
+    typed = {(alias.name, node.module) for node in seen for alias in node.names if "otel_agentrec" in str(node.module)}
+    assert typed == {(name, f"otel_agentrec.{room}") for name, room in otel_agentrec._HOME.items()}
 
 
 def test_a_thing_lives_where_its_name_says() -> None:

@@ -1,0 +1,39 @@
+"""otel-agentrec: a flight recorder for AI agents, built on OpenTelemetry.
+
+The public face: it defines nothing. Each name is loaded from its room when it is first used, so that importing the
+package costs nothing and needs none of its dependencies.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from otel_agentrec._version import __version__
+    from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
+
+_ROOMS = {
+    "_version": ["__version__"],
+    "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "IoCaptureSink",
+    "NodeIoRecord",
+    "NodeType",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
