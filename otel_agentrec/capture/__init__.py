@@ -1,0 +1,1 @@
+"""Capture: spans, span events and log records of any framework become journal events."""

@@ -1,0 +1,143 @@
+"""Nothing that OTel calls may hurt the program: every callable handed to OTel is wrapped by :class:`Guard`.
+
+The SDK calls processors without a guard of its own: an exception in ``on_end`` would reach the agent and skip the
+processors behind ours. A guarded callable swallows Exception (RecursionError and MemoryError among them), counts it and
+says so once per kind on stderr; KeyboardInterrupt and SystemExit pass.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+__all__ = ["LOGGER_NAME", "Counters", "Guard", "Notices", "guarded", "log"]
+
+LOGGER_NAME = "otel_agentrec"
+log = logging.getLogger(LOGGER_NAME)
+log.addHandler(logging.NullHandler())
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Counters:
+    """Named counts that callbacks add to. No lock: a finaliser may add while its own thread adds.
+
+    Since Python 3.10 the interpreter changes threads and runs handlers only at calls and backward jumps, none of which lies
+    inside ``counts[name] += 1`` on a dict with string keys, so no addition is lost.
+    """
+
+    __slots__ = ("counts",)
+
+    def __init__(self, *names: str) -> None:
+        self.counts: dict[str, int] = dict.fromkeys(names, 0)
+
+    def add(self, name: str, n: int = 1) -> None:
+        if name not in self.counts:
+            self.counts.setdefault(name, 0)
+        self.counts[name] += n
+
+    def as_dict(self) -> dict[str, int]:
+        return dict(self.counts)
+
+
+class Notices:
+    """One line on stderr per kind of trouble, never more, and never an exception."""
+
+    __slots__ = ("_said",)
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def once(self, kind: str, text: str) -> None:
+        """Print ``text`` unless something of this ``kind`` was printed before. A line that failed is tried again."""
+        if kind in self._said:
+            return
+        self._said.add(kind)
+        try:
+            stderr = sys.stderr
+            if stderr is not None:
+                stderr.write(f"otel-agentrec: {text}\n")
+                stderr.flush()
+        except Exception:
+            self._said.discard(kind)
+
+
+class Guard:
+    """Wraps callables for OTel. Counts in ``counters`` under ``swallowed`` and under ``swallowed.<where>``."""
+
+    __slots__ = ("counters", "notices")
+
+    def __init__(self, counters: Counters, notices: Notices) -> None:
+        self.counters = counters
+        self.notices = notices
+
+    def wrap(self, where: str, fn: F, fallback: Any = None) -> F:
+        """``fn`` that returns ``fallback`` instead of raising an Exception. ``where`` names it in the notice."""
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return call.__wrapped__(*args, **kwargs)
+            except Exception as error:
+                try:
+                    self.swallow(where, error)
+                except Exception:
+                    pass  # no stack left for even one more call
+                return fallback
+
+        return cast(F, call)
+
+    def run(self, where: str, fn: Callable[..., Any], *args: Any) -> Any:
+        """Call ``fn`` once, guarded."""
+        try:
+            return fn(*args)
+        except Exception as error:
+            self.swallow(where, error)
+            return None
+
+    def swallow(self, where: str, error: Exception) -> None:
+        """Count an exception and tell of it. Never raises, not even at the recursion limit."""
+        try:
+            counts = self.counters.counts
+            counts["swallowed"] = counts.get("swallowed", 0) + 1
+            self.counters.add(f"swallowed.{where}")
+            kind = type(error).__name__
+            self.notices.once(
+                f"swallowed {where} {kind}",
+                f"{kind} in {where} was swallowed, the program is not affected: {_short(error)} (said once per kind)",
+            )
+            log.debug("swallowed in %s", where, exc_info=error)
+        except Exception:
+            pass
+
+
+def guarded(where: str, fallback: Any = None) -> Callable[[F], F]:
+    """Guard a method of an object whose ``guard`` attribute is a :class:`Guard`."""
+
+    def decorate(fn: F) -> F:
+        @functools.wraps(fn)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return call.__wrapped__(self, *args, **kwargs)
+            except Exception as error:
+                try:
+                    self.guard.swallow(where, error)
+                except Exception:
+                    pass  # no stack left for even one more call
+                return fallback
+
+        return cast(F, call)
+
+    return decorate
+
+
+def _short(error: Exception) -> str:
+    """The message of an error on one line; a broken ``__str__`` gives nothing."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        return ""
+    return text if len(text) <= 200 else text[:197] + "..."

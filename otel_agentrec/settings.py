@@ -1,0 +1,147 @@
+"""Every setting in one table: its name, default, the form it takes as an environment variable, and what it means.
+
+Arguments beat the environment, the environment beats the defaults. ``Settings.load`` reads the environment once; an unknown
+``OTEL_AGENTREC_*`` name gives a warning that names the nearest known one. OTel's own variables keep their meaning and are
+not listed here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from otel_agentrec.errors import ConfigurationError
+
+__all__ = ["PREFIX", "TABLE", "Setting", "Settings", "unknown_names"]
+
+PREFIX = "OTEL_AGENTREC_"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row: ``parse`` brings text or an argument into its final form and raises ValueError with what is allowed."""
+
+    name: str
+    default: Any
+    parse: Callable[[Any], Any]
+    doc: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable of this setting."""
+        return PREFIX + self.name.upper()
+
+
+def _text(value: Any) -> str | None:
+    return (os.fspath(value) if isinstance(value, os.PathLike) else str(value)) or None
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text in ("1", "true", "yes", "on"):
+        return True
+    if text in ("0", "false", "no", "off"):
+        return False
+    raise ValueError("true or false")
+
+
+def _one_of(*words: str) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:
+        text = str(value).strip().lower()
+        if text not in words:
+            raise ValueError(" or ".join(words))
+        return text
+
+    return parse
+
+
+TABLE: tuple[Setting, ...] = (
+    Setting("path", None, _text, "directory of the recording; recording takes place only when it is set"),
+    Setting("enabled", True, _flag, "false switches recording off wherever it was switched on"),
+    Setting("durability", "written", _one_of("written"), "written: in the kernel before the span's end returns"),
+    Setting(
+        "content",
+        "detached",
+        _one_of("detached", "inline", "off"),
+        "detached: in erasable cells beside the events; inline: in the events, not erasable; off: not recorded",
+    ),
+    Setting("origin", None, _text, "name of the writing host in the recording; default: the host name"),
+    Setting(
+        "session_attribute", None, _text, "span attribute that holds the session id, beside gen_ai.conversation.id"
+    ),
+    Setting("run_id", None, _text, "run id of every event of this process"),
+    Setting(
+        "log_level",
+        None,
+        _one_of("debug", "info", "warning", "error"),
+        "show the log of otel-agentrec itself on stderr from this level on",
+    ),
+)
+_ROWS = {row.name: row for row in TABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of one recorder. The meaning of each field stands in :data:`TABLE`."""
+
+    path: str | None = None
+    enabled: bool = True
+    durability: str = "written"
+    content: str = "detached"
+    origin: str | None = None
+    session_attribute: str | None = None
+    run_id: str | None = None
+    log_level: str | None = None
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] | None = None, **arguments: Any) -> Settings:
+        """The settings in force: ``arguments`` that are not None, else ``OTEL_AGENTREC_*`` of ``environ``, else defaults.
+
+        An empty environment variable counts as absent, as in OTel.
+
+        Raises:
+            ConfigurationError: a value can't be used, or an argument is not a setting.
+        """
+        environ = os.environ if environ is None else environ
+        unknown = sorted(set(arguments) - set(_ROWS))
+        if unknown:
+            raise ConfigurationError(f"unknown setting {unknown[0]!r}", _nearest(unknown[0], list(_ROWS)))
+        values: dict[str, Any] = {}
+        for row in TABLE:
+            value, said_by = arguments.get(row.name), row.name
+            if value is None:
+                value, said_by = environ.get(row.variable) or None, row.variable
+            if value is None:
+                continue
+            try:
+                values[row.name] = row.parse(value)
+            except ValueError as allowed:
+                raise ConfigurationError(f"{said_by}={value!r} can't be used", f"give {allowed}") from None
+        return cls(**values)
+
+    @property
+    def host(self) -> str:
+        """``origin``, else the host name."""
+        return self.origin or socket.gethostname() or "localhost"
+
+
+def unknown_names(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """``OTEL_AGENTREC_*`` variables that mean nothing -> one line that names the nearest known one."""
+    environ = os.environ if environ is None else environ
+    known = [row.variable for row in TABLE]
+    return {
+        name: _nearest(name, known)
+        for name in sorted(environ)
+        if name.startswith(PREFIX) and name not in known and not name.startswith(PREFIX + "_")
+    }
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
