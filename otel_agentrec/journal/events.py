@@ -141,6 +141,7 @@ class RunEnded(Payload):
     started_at: str | None = None
     ended_at: str | None = None
     facts: dict[str, Json] | None = None
+    header: int | None = None
     provider: int | None = None
 
 
@@ -177,6 +178,7 @@ class StepEnded(Payload):
     started_at: str | None = None
     ended_at: str | None = None
     facts: dict[str, Json] | None = None
+    header: int | None = None
     provider: int | None = None
 
 

@@ -1,0 +1,102 @@
+"""The telemetry conventions, one module each, and the order in which they are tried.
+
+A dialect is pure: it looks at one span (and the log records that belong to it), never at others. To add one, write its module
+and name it in :data:`DIALECTS`, the more specific before the more general.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from otel_agentrec.capture.dialects import genai
+from otel_agentrec.capture.dialects.dialect import Dialect, Reading
+from otel_agentrec.capture.spans import LogView, SpanView
+from otel_agentrec.journal.facts import Facts, Kind
+
+__all__ = ["DIALECTS", "Dialect", "Reading", "Verdict", "log_use", "may_be_step", "read", "scope_verdict", "started"]
+
+DIALECTS: tuple[Dialect, ...] = (genai.DIALECT,)
+
+Verdict = Literal["agent", "foreign", "unknown"]
+
+_FOREIGN = (
+    "opentelemetry.instrumentation.aio",
+    "opentelemetry.instrumentation.asgi",
+    "opentelemetry.instrumentation.asyncio",
+    "opentelemetry.instrumentation.asyncpg",
+    "opentelemetry.instrumentation.boto",
+    "opentelemetry.instrumentation.celery",
+    "opentelemetry.instrumentation.confluent_kafka",
+    "opentelemetry.instrumentation.dbapi",
+    "opentelemetry.instrumentation.django",
+    "opentelemetry.instrumentation.elasticsearch",
+    "opentelemetry.instrumentation.fastapi",
+    "opentelemetry.instrumentation.flask",
+    "opentelemetry.instrumentation.grpc",
+    "opentelemetry.instrumentation.httpx",
+    "opentelemetry.instrumentation.jinja2",
+    "opentelemetry.instrumentation.kafka",
+    "opentelemetry.instrumentation.mysql",
+    "opentelemetry.instrumentation.pika",
+    "opentelemetry.instrumentation.psycopg",
+    "opentelemetry.instrumentation.pymemcache",
+    "opentelemetry.instrumentation.pymongo",
+    "opentelemetry.instrumentation.pymysql",
+    "opentelemetry.instrumentation.pyramid",
+    "opentelemetry.instrumentation.redis",
+    "opentelemetry.instrumentation.requests",
+    "opentelemetry.instrumentation.sqlalchemy",
+    "opentelemetry.instrumentation.sqlite3",
+    "opentelemetry.instrumentation.starlette",
+    "opentelemetry.instrumentation.threading",
+    "opentelemetry.instrumentation.tornado",
+    "opentelemetry.instrumentation.tortoiseorm",
+    "opentelemetry.instrumentation.urllib",
+    "opentelemetry.instrumentation.wsgi",
+)
+"""Instrumentations of transports, stores and servers: none of their spans is a step of an agent."""
+
+_AGENT_EXACT = frozenset(s for d in DIALECTS for s in d.scopes if not s.endswith("."))
+_AGENT_PREFIXES = tuple(s for d in DIALECTS for s in d.scopes if s.endswith("."))
+_NAMES = frozenset(n for d in DIALECTS for n in d.span_names)
+_JOINED = frozenset(n for d in DIALECTS for n in d.joined_logs)
+_KEPT = tuple(n for d in DIALECTS for n in d.kept_logs)
+
+
+def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
+    """What a span is and its facts, by the first dialect that knows it; None for a span that is no step of an agent."""
+    for dialect in DIALECTS:
+        reading = dialect.read(span, logs)
+        if reading is not None:
+            return reading
+    return None
+
+
+def started(span: SpanView) -> tuple[str | None, Facts] | None:
+    """As :func:`read` for a span that only begins: the kind is None while nothing but its scope tells of an agent."""
+    reading = read(span)
+    if reading is None:
+        return None
+    kind, facts = reading
+    facts.status = None
+    return (None if kind == Kind.STEP and facts.operation is None else kind), facts
+
+
+def scope_verdict(scope: str) -> Verdict:
+    """What all spans of an instrumentation scope are; ``unknown`` when each span must be asked. Worth caching per scope."""
+    if scope in _AGENT_EXACT or scope.startswith(_AGENT_PREFIXES):
+        return "agent"
+    return "foreign" if scope.startswith(_FOREIGN) else "unknown"
+
+
+def may_be_step(name: str) -> bool:
+    """Whether a span name begins as those of agent steps do."""
+    return name.partition(" ")[0] in _NAMES
+
+
+def log_use(event_name: str) -> Literal["join", "keep", "ignore"]:
+    """What becomes of a log record: its span's dialect reads it, it is recorded as it is, or it is none of ours."""
+    if event_name in _JOINED:
+        return "join"
+    return "keep" if event_name.startswith(_KEPT) and event_name else "ignore"

@@ -1,0 +1,128 @@
+"""One table of how token counts are spelt, for every dialect.
+
+A count is a non-negative integer, whether it came as an integer, an integral double or a string of digits. Null, -1, booleans,
+fractions and everything else mean that the telemetry does not tell; a real 0 stays 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+from otel_agentrec.journal.facts import Facts
+
+__all__ = ["SPELLINGS", "USAGE_KEYS", "count", "take"]
+
+SPELLINGS: dict[str, tuple[str, ...]] = {
+    "input_tokens": (
+        "gen_ai.usage.input_tokens",
+        "gen_ai.usage.prompt_tokens",
+        "llm.token_count.prompt",
+        "llm.usage.prompt_tokens",
+        "ai.usage.inputTokens",
+        "ai.usage.promptTokens",
+    ),
+    "output_tokens": (
+        "gen_ai.usage.output_tokens",
+        "gen_ai.usage.completion_tokens",
+        "llm.token_count.completion",
+        "llm.usage.completion_tokens",
+        "ai.usage.outputTokens",
+        "ai.usage.completionTokens",
+    ),
+    "cache_read_tokens": (
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "gen_ai.usage.cache_read_tokens",
+        "gen_ai.usage.input_tokens.cached",
+        "gen_ai.usage.cached_tokens",
+        "gen_ai.usage.details.cache_read_tokens",
+        "llm.token_count.prompt_details.cache_read",
+        "llm.usage.cache_read_input_tokens",
+        "ai.usage.cachedInputTokens",
+        "ai.usage.inputTokenDetails.cacheReadTokens",
+    ),
+    "cache_write_tokens": (
+        "gen_ai.usage.cache_write.input_tokens",
+        "gen_ai.usage.cache_creation.input_tokens",
+        "gen_ai.usage.cache_creation_input_tokens",
+        "gen_ai.usage.cache_write_tokens",
+        "gen_ai.usage.details.cache_write_tokens",
+        "llm.token_count.prompt_details.cache_write",
+        "llm.usage.cache_creation_input_tokens",
+        "ai.usage.inputTokenDetails.cacheWriteTokens",
+    ),
+    "reasoning_tokens": (
+        "gen_ai.usage.reasoning.output_tokens",
+        "gen_ai.usage.reasoning_tokens",
+        "gen_ai.usage.output_tokens.reasoning",
+        "gen_ai.usage.details.reasoning_tokens",
+        "llm.token_count.completion_details.reasoning",
+        "llm.usage.reasoning_tokens",
+        "ai.usage.reasoningTokens",
+        "ai.usage.outputTokenDetails.reasoningTokens",
+    ),
+}
+"""Fact -> attribute keys, the current convention first. The first that holds a count wins."""
+
+USAGE_KEYS: dict[str, tuple[str, ...]] = {
+    "input_tokens": ("prompt_tokens", "promptTokens", "input", "input_tokens", "inputTokens"),
+    "output_tokens": ("completion_tokens", "completionTokens", "output", "output_tokens", "outputTokens"),
+}
+"""Fact -> keys of a provider's own ``usage`` block; the seed's keys first, in its order (section 1.3)."""
+
+OTHER_PREFIX = "gen_ai.usage."
+
+_DIGITS = re.compile(r"\d{1,18}(?:\.0+)?")
+
+
+def count(value: Any) -> int | None:
+    """The token count that a value states, or None."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value if value >= 0 else None
+    if isinstance(value, float):
+        return int(value) if value >= 0 and value.is_integer() else None
+    if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
+        return int(value.strip().partition(".")[0])
+    return None
+
+
+def first(values: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
+    """The count under the first of ``keys`` that holds one."""
+    for key in keys:
+        if key in values:
+            found = count(values[key])
+            if found is not None:
+                return found
+    return None
+
+
+def take(rest: MutableMapping[str, Any], facts: Facts) -> None:
+    """Move all token counts from a span's attributes into the facts; what is no count stays in ``rest``.
+
+    Counts that no fact is made for (``gen_ai.usage.audio.input_tokens``, totals …) go to ``other_tokens`` under their own
+    names, without the prefix.
+    """
+    present = [key for key in rest if key in _FACT_OF or key.startswith(OTHER_PREFIX)]
+    if not present:
+        return
+    for name, keys in SPELLINGS.items():
+        found = first(rest, keys)
+        if found is not None:
+            setattr(facts, name, found)
+    other: dict[str, int] = {}
+    for key in present:
+        found = count(rest[key])
+        if found is None:
+            continue
+        del rest[key]
+        if key not in _FACT_OF:
+            other[key[len(OTHER_PREFIX) :]] = found
+    if other:
+        facts.other_tokens = other
+
+
+_FACT_OF = {key: name for name, keys in SPELLINGS.items() for key in keys}
