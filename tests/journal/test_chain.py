@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from otel_agentrec.journal.canonical import canonical, canonical_any
+from otel_agentrec.journal.canonical import canonical
 from otel_agentrec.journal.chain import (
-    GENESIS,
-    PREFIX_LEN,
-    SUFFIX_LEN,
     ChainVerification,
     HashChainedEventLog,
     seal,
