@@ -1,0 +1,209 @@
+"""An event made ready outside the writer's lock: payload bytes with references, and the cells they refer to.
+
+Only seq, times and prevHash are open; the writer fills them in under its lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from otel_agentrec.journal.canonical import canonical, canonical_any, normalise
+from otel_agentrec.journal.content import cell_line, commit, reference
+from otel_agentrec.journal.events import FORMAT, content_of
+from otel_agentrec.journal.facts import RawList
+from otel_agentrec.journal.lists import ListCache, ListDraft, Run
+
+__all__ = ["ContentMode", "Draft", "Envelope", "NewEvent", "SealedAt", "make_draft"]
+
+Json = Any
+ContentMode = Literal["detached", "inline", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Where an event belongs, as far as its span itself says so. ``trace``: ``{traceId, spanId, parentSpanId, path}``.
+
+    ``scope`` is not written; it keeps the lists of two instrumentations apart that report the same conversation.
+    """
+
+    run: str | None = None
+    session: str | None = None
+    turn: str | None = None
+    step: int | None = None
+    trace: dict[str, Json] | None = None
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An event that is to be appended to a named stream. ``id``: a uuid; made anew when absent."""
+
+    type: str
+    payload: dict[str, Any]
+    where: Envelope = Envelope()
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SealedAt:
+    """Where an event went: stream, seq, hash of its line, hash of the line before it, and its time (ms)."""
+
+    stream: str
+    seq: int
+    hash: str
+    prev_hash: str
+    ts: int
+
+
+@dataclass(slots=True)
+class Draft:
+    """``epoch``: the list cache that ``lists`` were compared with; they can be written only to its stream."""
+
+    type: str
+    payload: bytes
+    cells: list[tuple[bytes, bytes]]
+    """(salt, canonical V) in the order of their references."""
+    lists: list[ListDraft]
+    key: object
+    epoch: ListCache
+    before_seq: bytes
+    between: bytes
+    after_stream: bytes
+    after_ts: bytes
+
+    def event(self, stream: str, seq: int, ts: int, mono: int, id: str | None = None) -> bytes:
+        """canonical(E). The envelope's keys stand in RFC 8785 order; tests compare it with the canonicaliser."""
+        return b'{"id":%s,"mono":"%d","payload":%s%s,"seq":%d%s,"stream":%s%s,"ts":%d%s}' % (
+            canonical_any(id or str(uuid.uuid4())),
+            mono,
+            self.payload,
+            self.before_seq,
+            seq,
+            self.between,
+            canonical(stream),
+            self.after_stream,
+            ts,
+            self.after_ts,
+        )
+
+    def cell_lines(self, seq: int) -> bytes:
+        return b"".join(cell_line(i, salt, seq, value) for i, (salt, value) in enumerate(self.cells))
+
+
+def make_draft(
+    type_: str, payload: dict[str, Any], where: Envelope, cache: ListCache, mode: ContentMode = "detached"
+) -> Draft:
+    """Canonicalise a payload. Total: a value that JSON can't say is kept in its ``$`` form (see canonical.py).
+
+    Args:
+        type_: event type; ``events.content_of`` says which payload paths hold content.
+        payload: camelCase keys; content lists may be sequences or RawLists.
+        cache: the lists that the stream has stored so far.
+    """
+    paths = content_of(type_)
+    contents: dict[str, Any] = {}
+    plain = _take_content(payload, paths, "", contents) if paths else payload
+    tree = normalise(plain)
+    key = (where.session, where.scope)
+    cells: list[tuple[bytes, bytes]] = []
+    lists: list[ListDraft] = []
+    for path in sorted(contents):
+        value = contents[path]
+        holder = _holder(tree, path)
+        if holder is None:  # the plain part was too large and was cut
+            continue
+        if paths[path] == "list" and isinstance(value, (RawList, Sequence)) and not isinstance(value, (str, bytes)):
+            form = _list_form(value, "$.payload." + path, key, cache, mode, cells, lists)
+        else:
+            form = _value_form(value, mode, cells)
+        holder[path.rsplit(".", 1)[-1]] = form
+    return Draft(
+        type=type_,
+        payload=canonical(tree),
+        cells=cells,
+        lists=lists,
+        key=key,
+        epoch=cache,
+        before_seq=_field("run", where.run),
+        between=_field("session", where.session) + _field("step", where.step),
+        after_stream=_field("trace", where.trace),
+        after_ts=_field("turn", where.turn) + _field("type", type_) + _field("v", FORMAT),
+    )
+
+
+def _field(name: str, value: Json) -> bytes:
+    return b"" if value is None else b',"%s":%s' % (name.encode(), canonical_any(value))
+
+
+def _take_content(node: dict[str, Any], paths: dict[str, str], prefix: str, out: dict[str, Any]) -> dict[str, Any]:
+    """A copy of ``node`` without its content, which goes to ``out`` by path."""
+    kept: dict[str, Any] = {}
+    for key, value in node.items():
+        path = prefix + key
+        if path in paths:
+            if value is not None:
+                out[path] = value
+        elif isinstance(value, dict) and any(p.startswith(path + ".") for p in paths):
+            kept[key] = _take_content(value, paths, path + ".", out)
+        else:
+            kept[key] = value
+    return kept
+
+
+def _holder(tree: Json, path: str) -> dict[str, Json] | None:
+    """The dict of the normalised payload in which the content at ``path`` stands."""
+    for key in path.split(".")[:-1]:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree if isinstance(tree, dict) and "$cut" not in tree else None
+
+
+def _value_form(value: Any, mode: ContentMode, cells: list[tuple[bytes, bytes]]) -> Json:
+    if isinstance(value, RawList):
+        value = value.text
+    if mode == "inline":
+        return normalise(value)
+    data = canonical_any(value, cell=True)
+    if mode == "off":
+        return {"$off": {"bytes": len(data)}}
+    return _cell(data, cells)
+
+
+def _cell(data: bytes, cells: list[tuple[bytes, bytes]]) -> dict[str, object]:
+    salt = os.urandom(16)
+    cells.append((salt, data))
+    return reference(commit(salt, data), len(data))
+
+
+def _list_form(
+    value: Sequence[Json] | RawList,
+    path: str,
+    key: object,
+    cache: ListCache,
+    mode: ContentMode,
+    cells: list[tuple[bytes, bytes]],
+    lists: list[ListDraft],
+) -> Json:
+    if mode == "off":
+        data = value.text.encode("utf-8", "replace") if isinstance(value, RawList) else canonical_any(list(value))
+        return {"$off": {"bytes": len(data)}}
+    try:
+        draft = cache.draft(key, path, value)
+    except (ValueError, RecursionError):  # cut or hostile text: kept as it came; readers see a string where a list should be
+        return _value_form(value, mode, cells)
+    lists.append(draft)
+    items: list[Json] = []
+    for item in draft.items:
+        if isinstance(item, Run):
+            run: list[Json] = [item.seq, item.start, item.stop]
+            items.append(run if item.path == path else [*run, item.path])
+        elif mode == "inline":
+            items.append({"$v": json.loads(item)})
+        else:
+            items.append(_cell(item, cells))
+    return {"$list": items, "n": draft.length}
+

@@ -1,0 +1,237 @@
+"""The journal of one process: any thread may append, nothing ever raises, and what is lost is counted in the chain.
+
+A stream is opened at the first event; a forked child opens its own; a stream that could not be written is tried again at
+the next event, which is then preceded by DROPPED.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import threading
+import weakref
+from collections import Counter, deque
+from pathlib import Path
+from typing import Any
+
+from otel_agentrec.journal.draft import ContentMode, Draft, Envelope, SealedAt, make_draft
+from otel_agentrec.journal.index import Index
+from otel_agentrec.journal.lists import ListCache
+from otel_agentrec.journal.named import BrokenTail
+from otel_agentrec.journal.writer import StreamWriter
+
+__all__ = ["Journal"]
+
+_NOWHERE = Envelope()
+
+
+class Journal:
+    """Append-only journal of a recording directory.
+
+    Args:
+        directory: made with mode 0700 when the first event comes.
+        origin: name of who records; goes into every stream's first line.
+        content: ``detached`` (content file), ``inline`` (no erasure) or ``off``.
+        opened: further keys of each STREAM_OPENED payload.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        origin: str,
+        content: ContentMode = "detached",
+        opened: dict[str, Any] | None = None,
+    ) -> None:
+        self.directory = Path(directory)
+        self.counters: Counter[str] = Counter()
+        """``records``, ``bytes``, ``dropped``, ``index_misses``, ``pending`` (calls that came while their thread was writing)."""
+        self._origin = origin
+        self._mode: ContentMode = content
+        self._opened = dict(opened or {})
+        self._writer: StreamWriter | None = None
+        self._index: Index | None = None
+        self._no_cache = ListCache()
+        self._lost: Counter[str] = Counter()
+        self._told: set[str] = set()
+        self._parent_stream: str | None = None
+        self._sealed = False
+        self._reset_locks()
+        _JOURNALS.add(self)
+
+    def _reset_locks(self) -> None:
+        self._lock = threading.Lock()
+        self._owner: int | None = None
+        self._pending: deque[tuple[str, dict[str, Any], Envelope]] = deque()
+
+    # --- appending ---
+
+    def append(self, type_: str, payload: dict[str, Any], where: Envelope = _NOWHERE) -> SealedAt | None:
+        """Write one event before returning; values are copied to disk, no reference to them is kept.
+
+        Returns where it went, or None when it was dropped (counted), or when this very thread is inside a write already
+        (a finaliser or signal handler): then the outer call writes it before it returns.
+        """
+        if self._owner == threading.get_ident():
+            self.counters["pending"] += 1
+            self._pending.append((type_, payload, where))
+            return None
+        try:
+            draft = make_draft(type_, payload, where, self._cache(), self._mode)
+        except Exception as e:  # a value that even the normaliser could not keep must not reach the agent
+            self._failed(e, 1)
+            return None
+        with self._held():
+            done = self._write(draft, type_, payload, where)
+        self._drain()
+        return done
+
+    def seal(self) -> None:
+        """Close the current stream for good (STREAM_SEALED). An event that comes later opens a new one, marked late."""
+        with self._held():
+            writer, self._writer = self._writer, None
+            self._sealed = True
+            if writer is not None:
+                try:
+                    self._tell_lost(writer)
+                    writer.seal()
+                except OSError as e:
+                    self._failed(e, 0)
+            if self._index is not None:
+                self._index.settle(0.05, force=True)
+        self._drain()
+
+    @property
+    def stream(self) -> str | None:
+        """Name of the stream that is open now."""
+        return self._writer.name if self._writer else None
+
+    def drop(self, count: int, reason: str) -> None:
+        """Count something that could not be recorded; DROPPED goes into the chain with the next event."""
+        self.counters["dropped"] += count
+        self._lost[reason] += count
+
+    # --- inside the lock ---
+
+    @contextlib.contextmanager
+    def _held(self) -> Any:
+        with self._lock:
+            self._owner = threading.get_ident()
+            try:
+                yield
+                while self._pending:
+                    self._write(None, *self._pending.popleft())
+            finally:
+                self._owner = None
+
+    def _drain(self) -> None:
+        """Write what came between the last look at the pending list and leaving the lock."""
+        while self._pending and self._owner != threading.get_ident():
+            with self._held():
+                pass
+
+    def _cache(self) -> ListCache:
+        return self._writer.cache if self._writer else self._no_cache
+
+    def _write(self, draft: Draft | None, type_: str, payload: dict[str, Any], where: Envelope) -> SealedAt | None:
+        try:
+            writer = self._ready()
+            self._tell_lost(writer)
+            if draft is None or draft.epoch is not writer.cache:  # a new stream: the lists it was compared with stand elsewhere
+                draft = make_draft(type_, payload, where, writer.cache, self._mode)
+            before = writer.bytes
+            done = writer.append(draft)
+        except Exception as e:
+            self._failed(e, 1)
+            if isinstance(e, BrokenTail):
+                self._forget(0, "")
+            return None
+        self.counters["records"] += 1
+        self.counters["bytes"] += writer.bytes - before
+        if self._index is not None and self._index.owed:
+            self._index.settle()
+            self.counters["index_misses"] = self._index.misses
+        return done
+
+    def _ready(self) -> StreamWriter:
+        """The open writer; a stream whose file was deleted is left, and a new one opened."""
+        if self._writer is not None and self._writer.gone():
+            self._forget(self._writer.size, "the recording was deleted while it was being written")
+        if self._writer is None:
+            _make_directory(self.directory)
+            if self._index is None:
+                self._index = Index(self.directory, self._origin)
+            opened = dict(self._opened)
+            if self._sealed:
+                opened["late"] = True
+            if self._parent_stream:
+                opened["parentStream"] = self._parent_stream
+            self._writer = StreamWriter(
+                self.directory, origin=self._origin, index=self._index, mode=self._mode, opened=opened
+            )
+        return self._writer
+
+    def _forget(self, lost: int, reason: str) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._writer = None
+        self._index = None
+        if lost:
+            self.drop(lost, reason)
+            self._tell(reason, f"{lost} events are lost; recording goes on in {self.directory}")
+
+    def _tell_lost(self, writer: StreamWriter) -> None:
+        for reason, count in list(self._lost.items()):
+            payload = {"count": count, "reason": reason}
+            writer.append(make_draft("DROPPED", payload, _NOWHERE, writer.cache))
+            del self._lost[reason]
+
+    def _failed(self, error: Exception, count: int) -> None:
+        code = error.errno if isinstance(error, OSError) else None
+        reason = errno.errorcode.get(code or 0, type(error).__name__)
+        if count:
+            self.drop(count, reason)
+        what = os.strerror(code) if code else repr(error)
+        self._tell(reason, f"{self.directory}: {what}; the program goes on, losses are counted")
+
+    def _tell(self, kind: str, text: str) -> None:
+        """One line on stderr, once per kind."""
+        if kind not in self._told:
+            self._told.add(kind)
+            with contextlib.suppress(Exception):
+                print(f"otel-agentrec: not recorded: {text}", file=sys.stderr)
+
+    # --- fork ---
+
+    def _after_fork_in_child(self) -> None:
+        """The child leaves its parent's files alone (closing keeps the parent's lock) and opens its own stream."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            self._parent_stream = writer.name
+            writer.close()
+        self._index = None
+        self._lost.clear()
+        self.counters.clear()
+        self._reset_locks()
+
+
+_JOURNALS: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for journal in list(_JOURNALS):
+        journal._after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def _make_directory(directory: Path) -> None:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ignore = directory / ".gitignore"
+    if not ignore.exists():
+        with contextlib.suppress(OSError):
+            ignore.write_text("*\n")

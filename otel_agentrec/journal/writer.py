@@ -1,0 +1,138 @@
+"""One stream being written: ``<stream>.jsonl`` and its content file.
+
+``StreamWriter`` is not thread-safe and raises; :class:`otel_agentrec.journal.Journal` gives it a lock and catches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from otel_agentrec.journal.chain import GENESIS, seal
+from otel_agentrec.journal.draft import ContentMode, Draft, Envelope, SealedAt, make_draft
+from otel_agentrec.journal.index import Index, opening_payload
+from otel_agentrec.journal.lists import ListCache
+from otel_agentrec.journal.locks import try_lock
+from otel_agentrec.journal.named import write_whole
+from otel_agentrec.journal.times import now
+
+__all__ = ["StreamWriter", "new_stream_name"]
+
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+
+
+def new_stream_name() -> str:
+    """``20261130T075500Z-<pid>-<random>``: sorts by time."""
+    return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+class StreamWriter:
+    """A stream of this process. Opening writes its first line and lists it in the index.
+
+    Args:
+        directory: the recording; it must exist.
+        opened: further keys of the STREAM_OPENED payload.
+
+    Raises:
+        OSError: the files can't be made or written.
+    """
+
+    def __init__(
+        self, directory: Path, *, origin: str, index: Index, mode: ContentMode = "detached", opened: dict[str, Any]
+    ) -> None:
+        self.name = new_stream_name()
+        self.cache = ListCache()
+        self.mode: ContentMode = mode
+        self._index = index
+        self._seq = 0
+        self._hash = GENESIS
+        self._end = 0
+        self._content_end = 0
+        self._content_fd: int | None = None
+        self._content_path = directory / f"{self.name}.content.jsonl"
+        path = directory / f"{self.name}.jsonl"
+        self._fd = os.open(path, _FLAGS, 0o600)
+        try:
+            try_lock(self._fd, 0.05)  # for the stream's life: tells readers that its writer is alive
+            with index.opening() as opening:
+                payload = {**opening_payload(origin, self.name), **opened}
+                if opening.tip:
+                    payload["indexTip"] = opening.tip
+                first = self.append(make_draft("STREAM_OPENED", payload, Envelope(), self.cache, "inline"))
+                opening.entries.append(("OPENED", {"stream": self.name, "hash": first.hash}))
+        except BaseException:
+            os.close(self._fd)
+            with contextlib.suppress(OSError):
+                if not self._seq:
+                    path.unlink()
+            raise
+
+    @property
+    def size(self) -> int:
+        """Events written so far."""
+        return self._seq
+
+    @property
+    def bytes(self) -> int:
+        return self._end + self._content_end
+
+    def append(self, draft: Draft) -> SealedAt:
+        """Write one event and its cells: content first, so that no event ever names a cell that is not there.
+
+        Raises:
+            OSError: nothing was written; both files are as before.
+        """
+        assert draft.epoch is self.cache
+        ts, mono = now()
+        seq, prev = self._seq, self._hash
+        line, digest = seal(prev, draft.event(self.name, seq, ts, mono))
+        cells = draft.cell_lines(seq)
+        if cells:
+            self._write_content(cells)
+        try:
+            write_whole(self._fd, line, self._end)
+        except OSError:
+            if cells and self._content_fd is not None:
+                os.ftruncate(self._content_fd, self._content_end)
+            raise
+        self._seq, self._hash = seq + 1, digest
+        self._end += len(line)
+        self._content_end += len(cells)
+        if draft.lists:
+            self.cache.add(draft.key, seq, draft.lists)
+        return SealedAt(self.name, seq, digest, prev, ts)
+
+    def gone(self) -> bool:
+        """Whether somebody deleted the file under us: what is written now would be lost."""
+        return os.fstat(self._fd).st_nlink == 0 or (
+            self._content_fd is not None and os.fstat(self._content_fd).st_nlink == 0
+        )
+
+    def seal(self) -> None:
+        """Write STREAM_SEALED, list it in the index, and close.
+
+        Raises:
+            OSError: the last line could not be written; the stream is closed all the same.
+        """
+        try:
+            done = self.append(make_draft("STREAM_SEALED", {"count": self._seq}, Envelope(), self.cache))
+            self._index.list_later("SEALED", {"stream": self.name, "size": self._seq, "hash": done.hash}, wait=0.05)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the files without sealing: the stream then reads as cut off. Also what a forked child does first."""
+        for fd in (self._fd, self._content_fd):
+            if fd is not None and fd >= 0:
+                with contextlib.suppress(OSError):
+                    os.close(fd)
+        self._fd, self._content_fd = -1, None
+
+    def _write_content(self, cells: bytes) -> None:
+        if self._content_fd is None:
+            self._content_fd = os.open(self._content_path, _FLAGS, 0o600)
+        write_whole(self._content_fd, cells, self._content_end)
