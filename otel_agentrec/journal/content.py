@@ -30,7 +30,7 @@ _ERASED = re.compile(rb'\{"i":(0|[1-9]\d*),"salt":null,"seq":(0|[1-9]\d*)\} *')
 class Cell(NamedTuple):
     """One parsed cell line. ``salt`` is None and ``value`` empty when the cell was erased."""
 
-    index: int
+    i: int
     salt: bytes | None
     seq: int
     value: bytes

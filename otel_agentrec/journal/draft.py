@@ -193,7 +193,10 @@ def _list_form(
         return {"$off": {"bytes": len(data)}}
     try:
         draft = cache.draft(key, path, value)
-    except (ValueError, RecursionError):  # cut or hostile text: kept as it came; readers see a string where a list should be
+    except (
+        ValueError,
+        RecursionError,
+    ):  # cut or hostile text: kept as it came; readers see a string where a list should be
         return _value_form(value, mode, cells)
     lists.append(draft)
     items: list[Json] = []
@@ -206,4 +209,3 @@ def _list_form(
         else:
             items.append(_cell(item, cells))
     return {"$list": items, "n": draft.length}
-

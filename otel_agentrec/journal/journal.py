@@ -139,9 +139,11 @@ class Journal:
         try:
             writer = self._ready()
             self._tell_lost(writer)
-            if draft is None or draft.epoch is not writer.cache:  # a new stream: the lists it was compared with stand elsewhere
+            if (
+                draft is None or draft.epoch is not writer.cache
+            ):  # a new stream: the lists it was compared with stand elsewhere
                 draft = make_draft(type_, payload, where, writer.cache, self._mode)
-            before = writer.bytes
+            before = writer.length
             done = writer.append(draft)
         except Exception as e:
             self._failed(e, 1)
@@ -149,7 +151,7 @@ class Journal:
                 self._forget(0, "")
             return None
         self.counters["records"] += 1
-        self.counters["bytes"] += writer.bytes - before
+        self.counters["bytes"] += writer.length - before
         if self._index is not None and self._index.owed:
             self._index.settle()
             self.counters["index_misses"] = self._index.misses

@@ -36,10 +36,10 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 
 
 class Owner(NamedTuple):
-    """Where an element physically stands: element ``index`` of the list at ``path`` in event ``seq``."""
+    """Where an element physically stands: element ``at`` of the list at ``path`` in event ``seq``."""
 
     seq: int
-    index: int
+    at: int
     path: str
 
 
@@ -191,9 +191,9 @@ def parse_elements(text: str, after: int | None = None) -> list[tuple[Json, int]
         at = _separator(text, at)
     while True:
         try:
-            value, end = _DECODER.scan_once(text, at)
-        except StopIteration as stop:
-            raise ValueError(f"no JSON value at offset {stop.value}") from None
+            value, end = _DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as e:
+            raise ValueError(f"no JSON value at offset {e.pos}") from None
         out.append((value, end))
         at = _skip(text, end)
         if text[at : at + 1] == "]":
@@ -206,7 +206,7 @@ def _number(text: str) -> float | str:
     return value if math.isfinite(value) else text
 
 
-_DECODER = json.JSONDecoder(parse_float=_number, strict=False)  # type: ignore[arg-type]
+_DECODER = json.JSONDecoder(parse_float=_number, strict=False)
 
 
 def _skip(text: str, at: int) -> int:
@@ -298,7 +298,7 @@ def _match(
             current = None
             owner = known.get(digest)
             owners.append(owner)
-            items.append(Run(owner.seq, owner.index, owner.index + 1, owner.path, 1) if owner else value)
+            items.append(Run(owner.seq, owner.at, owner.at + 1, owner.path, 1) if owner else value)
 
 
 def _by_owner(draft: ListDraft, values: Sequence[bytes], common: int) -> list[Run | bytes]:
@@ -311,5 +311,5 @@ def _by_owner(draft: ListDraft, values: Sequence[bytes], common: int) -> list[Ru
         elif isinstance(last, Run) and (last.seq, last.stop, last.path) == owner:
             out[-1] = last._replace(stop=last.stop + 1)
         else:
-            out.append(Run(owner.seq, owner.index, owner.index + 1, owner.path, 1))
+            out.append(Run(owner.seq, owner.at, owner.at + 1, owner.path, 1))
     return out

@@ -77,7 +77,8 @@ class StreamWriter:
         return self._seq
 
     @property
-    def bytes(self) -> int:
+    def length(self) -> int:
+        """Bytes written so far, both files."""
         return self._end + self._content_end
 
     def append(self, draft: Draft) -> SealedAt:

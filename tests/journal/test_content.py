@@ -14,7 +14,9 @@ from otel_agentrec.journal.content import REFERENCE, Cell, cell_line, commit, er
 SALT = bytes(range(16))
 
 
-@given(st.integers(0, 10**9), st.integers(0, 10**9), st.binary(min_size=16, max_size=16), st.text() | st.lists(st.floats()))
+@given(
+    st.integers(0, 10**9), st.integers(0, 10**9), st.binary(min_size=16, max_size=16), st.text() | st.lists(st.floats())
+)
 def test_a_cell_line_is_parsed_to_what_it_was_made_of(index: int, seq: int, salt: bytes, value: object) -> None:
     data = canonical_any(value)
     line = cell_line(index, salt, seq, data)

@@ -85,7 +85,9 @@ def test_other_content_modes_write_no_cells(tmp_path: Path, mode: Any) -> None:
     journal = Journal(tmp_path, origin="me", content=mode)
     messages = [{"role": "user", "parts": []}, {"$odd": 2**60}]
     for _ in range(2):
-        journal.append("NODE_RECORDED", {"type": "MODEL", "name": "c", "facts": {"messages": messages, "result": "$ecret"}})
+        journal.append(
+            "NODE_RECORDED", {"type": "MODEL", "name": "c", "facts": {"messages": messages, "result": "$ecret"}}
+        )
     journal.seal()
     (path,) = lines.streams(tmp_path)
     assert not path.with_name(path.stem + ".content.jsonl").exists()
@@ -111,7 +113,9 @@ def test_threads_share_one_chain(tmp_path: Path) -> None:
     assert journal.counters["records"] == 800
 
 
-def test_an_append_from_inside_a_write_is_written_by_the_outer_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_append_from_inside_a_write_is_written_by_the_outer_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a finaliser or signal handler does, at the worst place: the lock is held, seq and hash are half way."""
     journal = Journal(tmp_path, origin="me")
     note(journal, "first")
@@ -157,7 +161,11 @@ def test_a_full_disk_leaves_no_half_line_and_is_counted(
     events = lines.events(path)
     dropped = [e["payload"] for e in events if e["type"] == "DROPPED"]
     assert sum(d["count"] for d in dropped) == 2 and {d["reason"] for d in dropped} == {"ENOSPC"}
-    assert [e["type"] for e in events if e["type"] != "DROPPED"][1:] == ["NODE_RECORDED", "NODE_RECORDED", "STREAM_SEALED"]
+    assert [e["type"] for e in events if e["type"] != "DROPPED"][1:] == [
+        "NODE_RECORDED",
+        "NODE_RECORDED",
+        "STREAM_SEALED",
+    ]
     assert lines.cells(path) == {(1, 0): "before", (len(events) - 2, 0): "after"}
     assert journal.counters["dropped"] == 2
     assert capsys.readouterr().err.count("\n") == 1
