@@ -31,6 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     unknown = REQUIRED - MARKERS.keys()
     if unknown:
         raise pytest.UsageError(f"AGENTREC_REQUIRE names no marker: {', '.join(sorted(unknown))}")
+    for marker, what in MARKERS.items():
+        config.addinivalue_line("markers", f"{marker}: {what}; runs with --all")
     for name in list(os.environ):
         if name.startswith("OTEL_"):
             del os.environ[name]

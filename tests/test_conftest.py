@@ -28,13 +28,12 @@ def test_plain():
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makeconftest((Path(__file__).parent / "conftest.py").read_text())
-    pytester.makeini("[pytest]\nmarkers = slow\n  frameworks\n  servers\n")
     pytester.makepyfile(MARKED)
     return pytester
 
 
 def test_marked_tests_skip_with_their_reason(project: pytest.Pytester) -> None:
-    result = project.runpytest_subprocess("-rs")
+    result = project.runpytest_subprocess("-rs", "--strict-markers")
     result.assert_outcomes(skipped=3)
     result.stdout.fnmatch_lines(["*servers: needs a server; make test-all runs it*"])
 

@@ -1,0 +1,58 @@
+"""How fast a recording is verified, as a fraction of hashing its files with ``hashlib``."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from benchmarks.measure import cpu_seconds
+from benchmarks.samples import message
+from benchmarks.spans import model_call, provider
+
+LEVELS = ("chained", "structured")
+SIZES = {"1 KB": 1_000, "6 KB": 6_000}
+ROWS = (*(f"verify {level} {size}" for level in LEVELS for size in SIZES), "verify content in lock-step 6 KB")
+
+
+def digest(paths: list[Path]) -> None:
+    for path in paths:
+        sha = hashlib.sha256()
+        with path.open("rb", buffering=0) as file:
+            while data := file.read(1 << 18):
+                sha.update(data)
+        sha.hexdigest()
+
+
+def made(where: Path, size: int, total: int, content: str) -> list[Path]:
+    """A recording of ``total`` bytes, its lines about ``size`` bytes long; the files that verifying it must read."""
+    from otel_agentrec import AgentRecSpanProcessor
+
+    processor = AgentRecSpanProcessor(str(where), content=content)
+    tracers = provider(processor)
+    each = max(60, (size - 900) // 4)
+    for n in range(total // size):
+        messages = [message("user", each, n * 10 + i) for i in range(3)]
+        model_call(tracers, messages, message("assistant", each, n * 10 + 4), conversation=f"c{n}")
+    processor.shutdown()
+    return sorted(where.glob("*.jsonl"))
+
+
+def rows(quick: bool) -> Iterator[tuple[str, float]]:
+    from otel_agentrec import verify
+
+    rounds, total = (5, 8_000_000) if quick else (9, 60_000_000)
+    with tempfile.TemporaryDirectory() as scratch:
+        for size, length in SIZES.items():
+            where = Path(scratch) / size
+            digested = partial(digest, made(where, length, total, "inline"))
+            ours = {level: partial(verify, where, level=level) for level in LEVELS}
+            took = cpu_seconds({"digest": digested, **ours}, rounds=rounds)
+            for level in LEVELS:
+                yield f"verify {level} {size}", took["digest"] / took[level]
+        where = Path(scratch) / "detached"
+        digested = partial(digest, made(where, 6_000, total, "detached"))
+        took = cpu_seconds({"digest": digested, "ours": partial(verify, where)}, rounds=rounds)
+        yield "verify content in lock-step 6 KB", took["digest"] / took["ours"]

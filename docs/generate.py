@@ -1,0 +1,40 @@
+"""Writes the parts of the pages that come from code: ``python docs/generate.py``. A test checks that they are in step."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from otel_agentrec.settings import TABLE
+
+DOCS = Path(__file__).parent
+
+
+def settings() -> str:
+    """The table of :mod:`otel_agentrec.settings`."""
+    rows = ["| variable | default | meaning |", "|---|---|---|"]
+    for row in TABLE:
+        default = {None: "", True: "`true`", False: "`false`"}.get(row.default, f"`{row.default}`")
+        rows.append(f"| `{row.variable}` | {default} | {row.doc} |")
+    return "\n".join(rows)
+
+
+PARTS = {"settings": settings}
+
+
+def in_step(text: str) -> str:
+    """A page with each part between ``<!-- NAME -->`` and ``<!-- end -->`` made anew."""
+    return re.sub(
+        r"(<!-- (\w+) -->\n).*?(\n<!-- end -->)",
+        lambda part: part[1] + PARTS[part[2]]() + part[3],
+        text,
+        flags=re.DOTALL,
+    )
+
+
+if __name__ == "__main__":
+    for page in sorted(DOCS.glob("*.md")):
+        page.write_text(in_step(page.read_text()))

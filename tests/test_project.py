@@ -1,0 +1,73 @@
+"""What the project says about itself holds: commands, links, pins, markers."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").glob("*.md"))]
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def code(page: Path) -> str:
+    """The code of a page: fenced and indented blocks, and what stands between backticks."""
+    text = page.read_text()
+    blocks = re.findall(r"^```.*?$(.*?)^```$", text, re.M | re.S)
+    return "\n".join([*blocks, *re.findall(r"^    .*$", text, re.M), *re.findall(r"`([^`\n]+)`", text)])
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+def test_every_make_command_of_the_pages_exists() -> None:
+    named = {target for page in PAGES for target in re.findall(r"\bmake ([a-z][a-z-]*)", code(page))}
+    assert {"demo", "test", "test-all", "lint"} <= named
+    for target in named:
+        subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True, timeout=20)
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    seen = 0
+    for page in PAGES:
+        for link in re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.relative_to(ROOT)} links to {link}"
+            seen += 1
+    assert seen
+
+
+def test_pins_cover_what_is_asked_for_and_name_no_address() -> None:
+    text = (ROOT / "constraints.txt").read_text()
+    assert "://" not in text
+    pins = {line.split("==")[0] for line in text.splitlines() if line and not line.startswith("#")}
+    project = PYPROJECT["project"]
+    wanted = [
+        *project["dependencies"],
+        *(need for extra in project["optional-dependencies"].values() for need in extra),
+    ]
+    names = {re.match(r"[\w.-]+", need)[0].lower() for need in wanted}  # type: ignore[index]
+    assert names - {"otel-agentrec"} <= pins
+
+
+def test_the_licence_is_the_one_that_is_named() -> None:
+    assert PYPROJECT["project"]["license"] == "Apache-2.0"
+    licence = (ROOT / "LICENSE").read_text()
+    assert "Version 2.0, January 2004" in licence
+    assert "END OF TERMS AND CONDITIONS" in licence
+
+
+def test_the_generated_parts_of_the_pages_are_in_step() -> None:
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    for page in (ROOT / "docs").glob("*.md"):
+        text = page.read_text()
+        assert generate["in_step"](text) == text, "python docs/generate.py writes it anew"
+    assert generate["in_step"]("<!-- settings -->\n\n<!-- end -->").count("OTEL_AGENTREC_PATH") == 1
