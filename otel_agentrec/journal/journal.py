@@ -14,15 +14,18 @@ import threading
 import weakref
 from collections import Counter, deque
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from otel_agentrec.journal.draft import ContentMode, Draft, Envelope, SealedAt, make_draft
 from otel_agentrec.journal.index import Index
 from otel_agentrec.journal.lists import ListCache
 from otel_agentrec.journal.named import BrokenTail
+from otel_agentrec.journal.sync import GroupCommit, sync_directory
 from otel_agentrec.journal.writer import StreamWriter
 
-__all__ = ["Journal"]
+__all__ = ["Durability", "Journal"]
+
+Durability = Literal["written", "fsync"]
 
 _NOWHERE = Envelope()
 
@@ -35,6 +38,9 @@ class Journal:
         origin: name of who records; goes into every stream's first line.
         content: ``detached`` (content file), ``inline`` (no erasure) or ``off``.
         opened: further keys of each STREAM_OPENED payload.
+        durability: ``written``: in the kernel before ``append`` returns (survives the process); ``fsync``: on disk
+            (survives the machine).
+        segment_bytes: a stream that has grown to this size is sealed, and goes on in a new one.
     """
 
     def __init__(
@@ -44,6 +50,8 @@ class Journal:
         origin: str,
         content: ContentMode = "detached",
         opened: dict[str, Any] | None = None,
+        durability: Durability = "written",
+        segment_bytes: int = 256 << 20,
     ) -> None:
         self.directory = Path(directory)
         self.counters: Counter[str] = Counter()
@@ -51,6 +59,9 @@ class Journal:
         self._origin = origin
         self._mode: ContentMode = content
         self._opened = dict(opened or {})
+        self._fsync = durability == "fsync"
+        self._segment_bytes = segment_bytes
+        self._prev_stream: dict[str, Any] | None = None
         self._writer: StreamWriter | None = None
         self._index: Index | None = None
         self._no_cache = ListCache()
@@ -64,6 +75,7 @@ class Journal:
     def _reset_locks(self) -> None:
         self._lock = threading.Lock()
         self._owner: int | None = None
+        self._commit: GroupCommit | None = None
         self._pending: deque[tuple[str, dict[str, Any], Envelope]] = deque()
 
     # --- appending ---
@@ -85,20 +97,18 @@ class Journal:
             return None
         with self._held():
             done = self._write(draft, type_, payload, where)
+            commit = self._commit
         self._drain()
+        if done is not None and commit is not None:
+            commit.wait(done.seq + 1)
         return done
 
     def seal(self) -> None:
         """Close the current stream for good (STREAM_SEALED). An event that comes later opens a new one, marked late."""
         with self._held():
-            writer, self._writer = self._writer, None
             self._sealed = True
-            if writer is not None:
-                try:
-                    self._tell_lost(writer)
-                    writer.seal()
-                except OSError as e:
-                    self._failed(e, 0)
+            if self._writer is not None:
+                self._seal_stream(self._writer)
             if self._index is not None:
                 self._index.settle(0.05, force=True)
         self._drain()
@@ -157,10 +167,31 @@ class Journal:
             self.counters["index_misses"] = self._index.misses
         return done
 
+    def _seal_stream(self, writer: StreamWriter) -> SealedAt | None:
+        """Seal and leave the open stream. Returns where its last event stands."""
+        done = None
+        self._leave()
+        try:
+            self._tell_lost(writer)
+            done = writer.seal(sync=self._fsync)
+        except OSError as e:
+            self._failed(e, 0)
+        return done
+
+    def _leave(self) -> None:
+        """No stream is open any more. Syncs first: the descriptors are about to be closed."""
+        commit, self._writer, self._commit = self._commit, None, None
+        if commit is not None:
+            commit.close()
+
     def _ready(self) -> StreamWriter:
         """The open writer; a stream whose file was deleted is left, and a new one opened."""
         if self._writer is not None and self._writer.gone():
             self._forget(self._writer.size, "the recording was deleted while it was being written")
+        if self._writer is not None and self._writer.length >= self._segment_bytes:
+            last = self._seal_stream(self._writer)
+            if last is not None:
+                self._prev_stream = {"id": last.stream, "size": last.seq + 1, "hash": last.hash}
         if self._writer is None:
             _make_directory(self.directory)
             if self._index is None:
@@ -170,15 +201,22 @@ class Journal:
                 opened["late"] = True
             if self._parent_stream:
                 opened["parentStream"] = self._parent_stream
+            if self._prev_stream:
+                opened["prevStream"] = self._prev_stream
             self._writer = StreamWriter(
                 self.directory, origin=self._origin, index=self._index, mode=self._mode, opened=opened
             )
+            self._prev_stream = None
+            if self._fsync:
+                sync_directory(self.directory)
+                self._commit = GroupCommit(self._writer.sync_state, lambda e: self._failed(e, 0))
         return self._writer
 
     def _forget(self, lost: int, reason: str) -> None:
-        if self._writer is not None:
-            self._writer.close()
-        self._writer = None
+        writer = self._writer
+        self._leave()
+        if writer is not None:
+            writer.close()
         self._index = None
         if lost:
             self.drop(lost, reason)
@@ -213,7 +251,7 @@ class Journal:
         if writer is not None:
             self._parent_stream = writer.name
             writer.close()
-        self._index = None
+        self._index = self._prev_stream = None
         self._lost.clear()
         self.counters.clear()
         self._reset_locks()

@@ -113,15 +113,23 @@ class StreamWriter:
             self._content_fd is not None and os.fstat(self._content_fd).st_nlink == 0
         )
 
-    def seal(self) -> None:
-        """Write STREAM_SEALED, list it in the index, and close.
+    def sync_state(self) -> tuple[int, list[int]]:
+        """(events written, descriptors to sync in this order: content before the events that name it)."""
+        return self._seq, [fd for fd in (self._content_fd, self._fd) if fd is not None and fd >= 0]
+
+    def seal(self, *, sync: bool = False) -> SealedAt:
+        """Write STREAM_SEALED, list it in the index, and close; ``sync``: wait until all is on disk.
 
         Raises:
             OSError: the last line could not be written; the stream is closed all the same.
         """
         try:
             done = self.append(make_draft("STREAM_SEALED", {"count": self._seq}, Envelope(), self.cache))
+            if sync:
+                for fd in self.sync_state()[1]:
+                    os.fsync(fd)
             self._index.list_later("SEALED", {"stream": self.name, "size": self._seq, "hash": done.hash}, wait=0.05)
+            return done
         finally:
             self.close()
 

@@ -283,3 +283,40 @@ def test_module_keeps_no_journal_alive() -> None:
     Journal("unused", origin="me")
     gc.collect()
     assert len(journal_module._JOURNALS) == before
+
+
+def test_a_stream_that_has_grown_goes_on_in_a_new_one_that_names_it(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, origin="me", segment_bytes=5_000)
+    for i in range(40):
+        note(journal, f"{i} " + "x" * 300)
+    journal.seal()
+    by_name = {p.stem: p for p in lines.streams(tmp_path)}
+    assert len(by_name) >= 4
+    firsts = {name: lines.events(path)[0]["payload"] for name, path in by_name.items()}
+    named = {f["prevStream"]["id"]: f["prevStream"] for f in firsts.values() if "prevStream" in f}
+    assert len(named) == len(by_name) - 1
+    for name, prev in named.items():
+        events = lines.events(by_name[name])
+        assert events[-1]["type"] == "STREAM_SEALED"
+        assert prev == {"id": name, "size": len(events), "hash": lines.hashes(by_name[name])[-1]}
+        assert "late" not in firsts[name]
+    texts = [t for path in by_name.values() for t in lines.cells(path).values()]
+    assert sorted(int(t.split()[0]) for t in texts) == list(range(40))
+
+
+def test_lists_are_stored_whole_again_in_a_new_stream(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, origin="me", segment_bytes=3_000)
+    messages: list[Any] = []
+    for i in range(30):
+        messages.append({"role": "user", "parts": [{"type": "text", "content": str(i)}]})
+        journal.append("NODE_RECORDED", {"type": "MODEL", "name": "c", "facts": {"messages": list(messages)}})
+    journal.seal()
+    last = 0
+    for path in lines.streams(tmp_path):
+        events, cells = lines.events(path), lines.cells(path)
+        for e in events:
+            if e["type"] == "NODE_RECORDED":
+                found = lines.resolve_list(events, cells, e["seq"], "$.payload.facts.messages")
+                assert found == messages[: len(found)]
+                last = max(last, len(found))
+    assert last == 30
