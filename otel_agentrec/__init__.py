@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from otel_agentrec._version import __version__
+    from otel_agentrec.audit.report import VerifyReport
+    from otel_agentrec.audit.verify import verify
+    from otel_agentrec.journal.reader import Recording, read_events
     from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
 
 _ROOMS = {
     "_version": ["__version__"],
+    "audit.report": ["VerifyReport"],
+    "audit.verify": ["verify"],
+    "journal.reader": ["Recording", "read_events"],
     "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
@@ -23,7 +29,11 @@ __all__ = [
     "IoCaptureSink",
     "NodeIoRecord",
     "NodeType",
+    "Recording",
+    "VerifyReport",
     "__version__",
+    "read_events",
+    "verify",
 ]
 
 

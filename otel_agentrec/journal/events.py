@@ -363,22 +363,22 @@ class Event:
 
     @classmethod
     def from_json(cls, e: dict[str, Json], *, hash: str = "", prev_hash: str = "") -> Event:
-        """The event of a parsed line, lifted to the current version. Missing envelope keys read as empty."""
+        """The event of a parsed line, lifted to the current version. Total: keys that are missing or no use read as empty."""
         e = upcast(e)
-        mono = e.get("mono")
+        mono, seq, ts, payload, trace = e.get("mono"), e.get("seq"), e.get("ts"), e.get("payload"), e.get("trace")
         return cls(
             id=str(e.get("id") or ""),
             stream=str(e.get("stream") or ""),
-            seq=int(e.get("seq", -1)),
-            ts=int(e.get("ts") or 0),
+            seq=seq if type(seq) is int else -1,
+            ts=ts if type(ts) is int else 0,
             type=str(e.get("type") or ""),
-            payload=e.get("payload") or {},
-            mono=int(mono) if isinstance(mono, str) and mono.isdigit() else None,
+            payload=payload if isinstance(payload, dict) else {},
+            mono=int(mono) if isinstance(mono, str) and mono.isdecimal() and len(mono) < 40 else None,
             run=e.get("run"),
             session=e.get("session"),
             turn=e.get("turn"),
             step=e.get("step"),
-            trace=e.get("trace"),
+            trace=trace if isinstance(trace, dict) else None,
             v=str(e.get("v") or ""),
             hash=hash,
             prev_hash=prev_hash,

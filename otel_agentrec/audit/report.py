@@ -1,0 +1,148 @@
+"""The result of a verification: one report per stream, and one that sums up a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["KINDS", "LEVELS", "VerifyReport", "sum_up"]
+
+Json = Any
+LEVELS = ("chained", "structured", "signed", "anchored")
+
+OK, TAMPERED, UNREADABLE, UNPROVEN, CONTRADICTED = 0, 1, 2, 3, 4
+
+KINDS: dict[str, int] = {
+    "frame": TAMPERED,
+    "noncanonical_bytes": TAMPERED,
+    "hash_mismatch": TAMPERED,
+    "prev_hash_mismatch": TAMPERED,
+    "seq_gap": TAMPERED,
+    "seq_repeat": TAMPERED,
+    "time_backwards": OK,
+    "wrong_origin": TAMPERED,
+    "genesis_missing": TAMPERED,
+    "torn_tail": UNPROVEN,
+    "unsealed_tail": UNPROVEN,
+    "leftover_cells": OK,
+    "unindexed": OK,
+    "index_missing": TAMPERED,
+    "stream_missing": TAMPERED,
+    "checkpoint_missing": UNPROVEN,
+    "truncated": TAMPERED,
+    "history_rewritten": CONTRADICTED,
+    "rolled_back": CONTRADICTED,
+    "equivocation": CONTRADICTED,
+    "close_count_mismatch": TAMPERED,
+    "payload_mismatch": TAMPERED,
+    "payload_missing": TAMPERED,
+    "payload_erased": TAMPERED,
+    "unreadable": UNREADABLE,
+}
+"""Kind of a finding -> exit code. 0: only a warning."""
+
+_BADNESS = {OK: 0, UNPROVEN: 1, UNREADABLE: 2, TAMPERED: 3, CONTRADICTED: 4}
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What was checked and the first thing that failed.
+
+    Args:
+        is_valid: False when something was changed, is missing, unreadable, or contradicts a head held elsewhere. True also
+            for a valid prefix whose end is not proven: look at ``exit_code`` or ``end``.
+        file: the file concerned, relative to the recording directory.
+        first_broken_index: 0-based line of ``file`` that fails; -1 when none does.
+        kind: see :data:`KINDS`; None when all is well.
+        index: the line that ``kind`` speaks of (also for a torn or unsealed tail); byte_offset: where it begins.
+        seq: sequence number of the event concerned.
+        level: the level that was reached: ``chained``, ``structured``, or None.
+        covers: ranges of events ``{"anchored": [], "signed": [], "chainedOnly": [[0, n]]}``.
+        content: ``verified``, ``erased <n>``, ``absent`` (the file is gone), ``failed``, ``none`` (no event refers to
+            content) or ``unchecked``.
+        end: ``proven_close`` (the writer closed the stream, nothing was cut off), ``proven_head`` or ``unproven``.
+        gaps: what the events themselves say is missing: ``{kind: dropped | unended, file, index, ...}``.
+        warnings: findings that are no fault: ``{kind, file, hint, ...}``.
+        salvageable: lines after the first broken one that are whole in themselves.
+        events: lines that were checked.
+        live: the stream's writer is alive.
+        exit_code: 0 ok · 1 tampered · 2 unreadable · 3 valid prefix, end or level not proven · 4 contradicts another head.
+        streams, index_report: for a directory, the report of each stream, and of the index.
+    """
+
+    is_valid: bool = True
+    file: str | None = None
+    first_broken_index: int = -1
+    kind: str | None = None
+    index: int | None = None
+    seq: int | None = None
+    byte_offset: int | None = None
+    expected: Json = None
+    actual: Json = None
+    hint: str | None = None
+    level: str | None = None
+    covers: dict[str, list[list[int]]] = field(default_factory=dict)
+    content: str = "none"
+    end: str = "unproven"
+    gaps: tuple[dict[str, Json], ...] = ()
+    warnings: tuple[dict[str, Json], ...] = ()
+    salvageable: int = 0
+    events: int = 0
+    live: bool = False
+    exit_code: int = OK
+    streams: tuple[VerifyReport, ...] | None = None
+    index_report: VerifyReport | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """The report with camelCase keys. For a directory ``index`` is the report of the index stream; the line number
+        then stands in ``firstBrokenIndex`` and in ``streams``."""
+        out: dict[str, Json] = {
+            "isValid": self.is_valid,
+            "file": self.file,
+            "firstBrokenIndex": self.first_broken_index,
+            "kind": self.kind,
+            "index": self.index,
+            "seq": self.seq,
+            "byteOffset": self.byte_offset,
+            "expected": self.expected,
+            "actual": self.actual,
+            "hint": self.hint,
+            "level": self.level,
+            "covers": self.covers,
+            "content": self.content,
+            "end": self.end,
+            "gaps": list(self.gaps),
+            "warnings": list(self.warnings),
+            "salvageable": self.salvageable,
+            "events": self.events,
+            "live": self.live,
+            "exitCode": self.exit_code,
+        }
+        if self.streams is not None:
+            out["streams"] = [report.to_json() for report in self.streams]
+            out["index"] = self.index_report.to_json() if self.index_report else None
+        return out
+
+
+def sum_up(
+    streams: Sequence[VerifyReport], index: VerifyReport | None, warnings: Sequence[dict[str, Json]]
+) -> VerifyReport:
+    """One report for a directory: the fields of the worst stream (the index counts as one), gaps and warnings of all."""
+    import dataclasses
+
+    everything = [*streams, *([index] if index else [])]
+    worst = max(everything, key=lambda report: _BADNESS[report.exit_code], default=VerifyReport())
+    if worst.exit_code == OK and streams:
+        worst = dataclasses.replace(streams[0], file=None, events=0)
+    elif worst is index and worst.exit_code == OK:
+        worst = dataclasses.replace(worst, file=None)
+    return dataclasses.replace(
+        worst,
+        gaps=tuple(gap for report in everything for gap in report.gaps),
+        warnings=(*(w for report in everything for w in report.warnings), *warnings),
+        events=sum(report.events for report in streams),
+        live=any(report.live for report in streams),
+        streams=tuple(streams),
+        index_report=index,
+    )

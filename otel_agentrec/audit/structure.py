@@ -1,0 +1,176 @@
+"""What the parsed events of one stream must agree on: numbers, origin, times, starts and ends, what was dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from otel_agentrec.journal.canonical import canonical
+from otel_agentrec.journal.check import Fault
+from otel_agentrec.journal.events import FORMAT, UPCASTERS
+
+__all__ = ["Structure", "claims_format"]
+
+Json = Any
+OpenSpans = dict[tuple[str, str], dict[str, Json]]
+MOST_GAPS = 1000
+MOST_OPEN = 100_000
+_STARTS = frozenset({"RUN_STARTED", "HANDOFF_STARTED", "STEP_STARTED", "NODE_STARTED"})
+_ENDS = frozenset({"RUN_ENDED", "HANDOFF_ENDED", "STEP_ENDED", "NODE_RECORDED", "NODE_INTERRUPTED"})
+
+
+def claims_format(e: bytes) -> bool:
+    """Whether an event says that it is in our envelope (any version that can be read)."""
+    event = _parsed(e)
+    return event is not None and (event.get("v") == FORMAT or event.get("v") in UPCASTERS)
+
+
+class Structure:
+    """An observer of :func:`~otel_agentrec.journal.check.check_stream` for streams in our envelope.
+
+    A stream whose first event does not claim the format is left alone: ``applies`` is then False.
+
+    Args:
+        name: the stream's name as its file says it.
+        named: the stream is reopened by later processes (sessions, the index).
+        earlier: spans that other streams left open, by stream: a later segment goes on with those of its predecessor.
+    """
+
+    def __init__(self, name: str, *, named: bool = False, earlier: Mapping[str, OpenSpans] | None = None) -> None:
+        self._name = name
+        self._named = named
+        self._earlier = earlier or {}
+        self._mono = -1
+        self._closed_at: int | None = None
+        self.applies = True
+        self.opened: dict[str, Json] = {}
+        """Payload of STREAM_OPENED."""
+        self.open_spans: OpenSpans = {}
+        """Spans that were started and have not ended, with what is known of them."""
+        self.predecessor: str | None = None
+        """The stream whose open spans were taken over."""
+        self.dropped: list[dict[str, Json]] = []
+        self.backwards = 0
+        """How many events have a monotonic time before that of the event ahead of them; ``backwards_at``: the first."""
+        self.backwards_at = -1
+
+    def __call__(self, index: int, offset: int, e: bytes, hash: str) -> Fault | None:
+        if not self.applies:
+            return None
+        event = _parsed(e)
+        if index == 0:
+            self.applies = claims_format(e)
+            if not self.applies:
+                return None
+        if event is None:
+            return Fault("frame", index, offset, "the event is no JSON object")
+        return (
+            self._envelope(event, index, offset)
+            or self._canonical(event, e, index, offset)
+            or self._order(event, index, offset)
+        )
+
+    def sealed(self, size: int) -> bool:
+        """Whether the last of ``size`` events closes the stream."""
+        return self._closed_at is not None and self._closed_at == size - 1
+
+    def _envelope(self, event: dict[str, Json], index: int, offset: int) -> Fault | None:
+        seq, stream = event.get("seq"), event.get("stream")
+        if type(seq) is not int:
+            return Fault("frame", index, offset, "the event has no sequence number")
+        if stream != self._name:
+            hint = f"the event belongs to stream {_short(stream)}: the file was copied over another one, or renamed"
+            return Fault("wrong_origin", index, offset, hint, seq, self._name, _short(stream))
+        if seq > index:
+            count = seq - index
+            hint = f"{count} record{'s' * (count > 1)} missing before it, and the chain was sealed anew"
+            return Fault("seq_gap", index, offset, hint, seq, str(index), str(seq))
+        if seq < index:
+            return Fault("seq_repeat", index, offset, f"duplicate of {seq}", seq, str(index), str(seq))
+        for key, kind in (("id", str), ("ts", int), ("type", str), ("v", str), ("payload", dict)):
+            if not isinstance(event.get(key), kind):
+                return Fault("frame", index, offset, f"the event has no usable {key!r}", seq)
+        if (index == 0) != (event["type"] == "STREAM_OPENED"):
+            if index == 0:
+                hint = "the first event is not STREAM_OPENED: the beginning of the stream is gone"
+                return Fault("genesis_missing", index, offset, hint, seq, "STREAM_OPENED", _short(event["type"]))
+            return Fault("wrong_origin", index, offset, "a second STREAM_OPENED: two streams in one file", seq)
+        return None
+
+    def _canonical(self, event: dict[str, Json], e: bytes, index: int, offset: int) -> Fault | None:
+        """Whether the sealed bytes are the canonical form. (Exponents of floats are taken as they are spelled.)"""
+        try:
+            if orjson.dumps(event, option=orjson.OPT_SORT_KEYS) == e or canonical(event) == e:
+                return None
+        except (TypeError, ValueError, RecursionError):
+            pass
+        hint = "the event was sealed in other bytes than its canonical form: other tools will not reproduce its hash"
+        return Fault("noncanonical_bytes", index, offset, hint, event["seq"])
+
+    def _order(self, event: dict[str, Json], index: int, offset: int) -> Fault | None:
+        type_: str = event["type"]
+        payload: dict[str, Json] = event["payload"]
+        mono = event.get("mono")
+        if not self._named and isinstance(mono, str) and mono.isdecimal() and len(mono) < 20:
+            now = int(mono)
+            if now < self._mono:
+                self.backwards_at = self.backwards_at if self.backwards else index
+                self.backwards += 1
+            self._mono = now
+        if self._closed_at is not None and not self._named:
+            hint = f"the stream was closed at {self._closed_at}; this event was added afterwards"
+            return Fault("close_count_mismatch", index, offset, hint, index)
+        if type_ in _STARTS or type_ in _ENDS:
+            self._span(event, type_, payload, index)
+        elif type_ == "DROPPED":
+            self.dropped.append(
+                {"index": index, "count": payload.get("count"), "reason": _short(payload.get("reason"))}
+            )
+            del self.dropped[MOST_GAPS:]
+        elif type_ == "STREAM_OPENED":
+            self.opened = payload
+            before = payload.get("prevStream")
+            if isinstance(before, dict) and before.get("id") in self._earlier:
+                self.predecessor = before["id"]
+                self.open_spans = dict(self._earlier[before["id"]])
+        elif type_ == "STREAM_SEALED":
+            if payload.get("count") != index:
+                hint = f"the close says {_short(payload.get('count'))} events came before it, the file has {index}"
+                return Fault(
+                    "close_count_mismatch", index, offset, hint, index, _short(payload.get("count")), str(index)
+                )
+            self._closed_at = index
+        return None
+
+    def _span(self, event: dict[str, Json], type_: str, payload: dict[str, Json], index: int) -> None:
+        trace = event.get("trace")
+        if not isinstance(trace, dict):
+            return
+        key = (str(trace.get("traceId")), str(trace.get("spanId")))
+        if type_ in _ENDS:
+            self.open_spans.pop(key, None)
+        elif len(self.open_spans) < MOST_OPEN:
+            self.open_spans[key] = {
+                "stream": self._name,
+                "index": index,
+                "type": type_,
+                "nodeType": payload.get("type") or payload.get("kind"),
+                "name": _short(payload.get("name")),
+                "run": event.get("run"),
+                "traceId": key[0],
+                "spanId": key[1],
+            }
+
+
+def _parsed(e: bytes) -> dict[str, Json] | None:
+    try:
+        value = orjson.loads(e)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _short(value: Json) -> str:
+    return str(value)[:200]

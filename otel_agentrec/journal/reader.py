@@ -1,0 +1,303 @@
+"""Read a recording: its streams, their events in constant memory, one event by its number, and the content they refer to.
+
+What is handed out was checked: a line whose hash does not fit is never shown as an event.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import orjson
+
+from otel_agentrec.errors import RecordingNotFound, RecordingUnreadable
+from otel_agentrec.journal.chain import GENESIS, split
+from otel_agentrec.journal.events import Event
+from otel_agentrec.journal.lines import bisect_lines, lines, open_lines, size_of
+from otel_agentrec.journal.liveness import is_locked
+from otel_agentrec.journal.resolve import Resolver
+
+__all__ = ["Recording", "Resolver", "StreamFile", "read_events"]
+
+INDEX = "index"
+SESSIONS = "sessions"
+_EVENTS, _CONTENT = ".jsonl", ".content.jsonl"
+
+
+class StreamFile:
+    """One stream: ``<name>.jsonl`` and, where there is content, ``<name>.content.jsonl``.
+
+    Args:
+        name: the stream's name, as its events say it (``sessions/<id>`` for a named stream below ``sessions/``).
+        path: the events; the content file lies beside it.
+    """
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self.path = path
+        self.content_path = path.with_name(path.name.removesuffix(_EVENTS) + _CONTENT)
+        self.damaged_at: int | None = None
+        """Line at which the last complete iteration of :meth:`events` met damage (0-based); None: it met none."""
+
+    def __repr__(self) -> str:
+        return f"StreamFile({self.name!r})"
+
+    @property
+    def named(self) -> bool:
+        """A stream that is reopened by later processes (sessions, the index)."""
+        return self.name == INDEX or self.name.startswith(SESSIONS + "/")
+
+    def is_live(self) -> bool:
+        """Whether the process that writes it is alive. Never raises."""
+        return is_locked(self.path, probe=self.name != INDEX)
+
+    @property
+    def sealed(self) -> bool:
+        """Whether its last whole line is STREAM_SEALED."""
+        last = self.last()
+        return last is not None and last.type == "STREAM_SEALED"
+
+    def first(self) -> Event | None:
+        """Its first event; None when it has none that is whole."""
+        return next(self.events(), None)
+
+    def last(self) -> Event | None:
+        """The event of its last whole line, found from the end of the file; None when there is none."""
+        with open_lines(self.path) as file:
+            start = end = size_of(self.path)
+            tail = b""
+            while start > 0:
+                step = min(start, max(8192, len(tail)))
+                start -= step
+                file.seek(start)
+                tail = file.read(step) + tail
+                stop = tail.rfind(b"\n")
+                begin = tail.rfind(b"\n", 0, stop) if stop > 0 else -1
+                if begin >= 0 or (start == 0 and stop > 0):
+                    return _event_of(tail[begin + 1 : stop])
+                if end - start > 2 * (64 << 20):
+                    break
+        return None
+
+    def events(
+        self, from_seq: int = 0, *, skip_broken: bool = False, on_damage: Callable[[int], None] | None = None
+    ) -> Iterator[Event]:
+        """The events from ``from_seq`` on, in constant memory, up to the first line that does not fit the chain.
+
+        A torn last line is passed over. The file is read up to the size that it has at the start.
+
+        Args:
+            skip_broken: pass over lines that do not fit and go on with the next line that is whole in itself.
+            on_damage: told the 0-based line (counted from ``from_seq``) of each line that does not fit.
+
+        Raises:
+            RecordingUnreadable: the file can't be read.
+        """
+        self.damaged_at = None
+        with open_lines(self.path) as file:
+            stop = size_of(self.path)
+            offset = 0
+            prev: str | None = GENESIS
+            if from_seq > 0:
+                offset = bisect_lines(file, stop, from_seq, _seq_of)
+                file.seek(offset)
+                prev = None
+            for index, (_, line) in enumerate(lines(file, offset, stop), from_seq):
+                if not line.endswith(b"\n"):
+                    if len(line) + offset < stop:  # a piece of a line beyond all bounds
+                        self._damage(index, on_damage)
+                    return
+                event = _event_of(line[:-1])
+                if event is not None and (prev is None or event.prev_hash == prev or skip_broken):
+                    prev = event.hash
+                    if from_seq <= 0 or event.seq >= from_seq:
+                        yield event
+                    continue
+                self._damage(index, on_damage)
+                if not skip_broken:
+                    return
+
+    def at(self, seq: int) -> Event:
+        """The event with number ``seq``, found by bisecting the file.
+
+        Raises:
+            IndexError: there is none, or its line is damaged.
+            RecordingUnreadable: the file can't be read.
+        """
+        with open_lines(self.path) as file:
+            stop = size_of(self.path)
+            offset = bisect_lines(file, stop, seq, _seq_of)
+            file.seek(offset)
+            for _, line in lines(file, offset, stop):
+                event = _event_of(line[:-1]) if line.endswith(b"\n") else None
+                if event is not None and event.seq == seq:
+                    return event
+                break
+        raise IndexError(f"{self.name} has no readable event {seq}")
+
+    def _damage(self, index: int, tell: Callable[[int], None] | None) -> None:
+        if self.damaged_at is None:
+            self.damaged_at = index
+        if tell is not None:
+            tell(index)
+
+
+class Recording:
+    """A recording directory, or a single stream file (then what lies beside it is used where it helps).
+
+    Raises:
+        RecordingNotFound: the path is not there, or holds no recording.
+        RecordingUnreadable: it can't be read, or is no recording.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            is_dir = self.path.is_dir()
+            there = is_dir or self.path.exists() or self.path.is_symlink()
+        except (OSError, ValueError) as e:
+            raise RecordingNotFound(f"{str(path)[:200]!r} is no path that can be read: {e}") from e
+        if not there:
+            raise RecordingNotFound(f"{self.path} does not exist")
+        self.single: StreamFile | None = None
+        """The stream, when the path is a single file."""
+        self._streams: list[StreamFile]
+        self._sessions: list[StreamFile] = []
+        if is_dir:
+            self.directory = self.path
+            self._scan()
+        else:
+            self.directory = self.path.parent
+            self.single = self._single()
+            self._streams = [self.single]
+        index = self.directory / f"{INDEX}{_EVENTS}"
+        self.index: StreamFile | None = StreamFile(INDEX, index) if index.is_file() else None
+
+    def streams(self) -> list[StreamFile]:
+        """The streams of processes, sorted by name (by time); the index is not among them."""
+        return list(self._streams)
+
+    def sessions(self) -> list[StreamFile]:
+        """The named streams below ``sessions/``, sorted by name."""
+        return list(self._sessions)
+
+    def stream(self, name: str) -> StreamFile | None:
+        """The stream of that name; ``index`` names the index."""
+        if name == INDEX:
+            return self.index
+        return next((s for s in (*self._streams, *self._sessions) if s.name == name), None)
+
+    def relative(self, path: Path) -> str:
+        """How a file of this recording is named in reports: relative to the directory, with forward slashes."""
+        return path.relative_to(self.directory).as_posix()
+
+    def _scan(self) -> None:
+        try:
+            self._streams = _stream_files(self.directory, "")
+            sessions = self.directory / SESSIONS
+            self._sessions = _stream_files(sessions, f"{SESSIONS}/") if sessions.is_dir() else []
+        except OSError as e:
+            raise RecordingUnreadable(
+                f"{self.directory} can't be read: {e.strerror}", "check who may read the directory"
+            ) from e
+        if not self._streams and not self._sessions and not (self.directory / f"{INDEX}{_EVENTS}").is_file():
+            raise RecordingNotFound(f"{self.directory} holds no recording")
+
+    def _single(self) -> StreamFile:
+        name = self.path.name
+        if name.endswith(_CONTENT):
+            stem = name.removesuffix(_CONTENT)
+            raise RecordingUnreadable(f"{self.path} is a content file", f"give its stream instead: {stem}{_EVENTS}")
+        if size_of(self.path) == 0 and self.path.is_file():
+            raise RecordingUnreadable(f"{self.path} is empty", "give a stream that holds events, or the directory")
+        open_lines(self.path).close()
+        if not looks_like_stream(self.path):
+            raise RecordingUnreadable(
+                f"{self.path} is no recording",
+                'its lines should read {"event":…,"hash":…,"prevHash":…}; spans in OTLP files go through: otel-agentrec ingest',
+            )
+        prefix = f"{SESSIONS}/" if self.directory.name == SESSIONS and name != f"{INDEX}{_EVENTS}" else ""
+        if prefix:
+            self.directory = self.directory.parent
+        return StreamFile(prefix + name.removesuffix(_EVENTS), self.path)
+
+
+def looks_like_stream(path: Path) -> bool:
+    """Whether one of the first lines of a file is a sealed event, or JSON that was one, or the stub of one."""
+    with open_lines(path) as file:
+        stop = min(size_of(path), 1 << 20)
+        for _, line in lines(file, 0, stop):
+            body = line.removesuffix(b"\n")
+            if split(body) is not None or body.startswith(b'{"event":'):
+                return True
+            try:
+                value = orjson.loads(body)
+            except ValueError:
+                continue
+            if isinstance(value, dict) and {"event", "hash", "prevHash"} <= value.keys():
+                return True
+    return False
+
+
+def read_events(recording: Recording | str | os.PathLike[str], *, resolve: bool = True) -> Iterator[Event]:
+    """All events of a recording, stream by stream in the order of names.
+
+    Args:
+        resolve: put content in place of references; else the payload is what was sealed. Resolved values may be shared
+            between events: don't change them in place.
+
+    Raises:
+        RecordingNotFound, RecordingUnreadable: see :class:`Recording`.
+    """
+    opened = recording if isinstance(recording, Recording) else Recording(recording)
+    for stream in (*opened.streams(), *opened.sessions()):
+        if not resolve:
+            yield from stream.events()
+            continue
+        with Resolver(stream) as resolver:
+            for event in stream.events():
+                yield dataclasses.replace(event, payload=resolver.resolve(event))
+
+
+def _stream_files(directory: Path, prefix: str) -> list[StreamFile]:
+    names = sorted(
+        entry.name
+        for entry in os.scandir(directory)
+        if entry.name.endswith(_EVENTS)
+        and not entry.name.endswith(_CONTENT)
+        and not entry.name.startswith(".")
+        and not (not prefix and entry.name == f"{INDEX}{_EVENTS}")
+    )
+    files = [StreamFile(prefix + name.removesuffix(_EVENTS), directory / name) for name in names]
+    return sorted(files, key=lambda f: f.name)
+
+
+def _decode(e: bytes, hash: str, prev_hash: str) -> Event | None:
+    try:
+        value = orjson.loads(e)
+        return Event.from_json(value, hash=hash, prev_hash=prev_hash) if isinstance(value, dict) else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _event_of(line: bytes) -> Event | None:
+    """The event of a line that is whole in itself."""
+    parts = split(line)
+    if parts is None or sha256(b"%s|%s" % (parts[2].encode(), parts[0])).hexdigest() != parts[1]:
+        return None
+    return _decode(*parts)
+
+
+def _seq_of(line: bytes) -> int | None:
+    """The sequence number that a line states, without checking the line; None when it states none."""
+    parts = split(line.removesuffix(b"\n"))
+    if parts is None:
+        return None
+    try:
+        seq = orjson.loads(parts[0])["seq"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return seq if type(seq) is int else None
