@@ -12,6 +12,7 @@ import datetime
 import enum
 import os
 import re
+import types
 from collections.abc import Mapping, Sequence, Set
 from itertools import islice
 from typing import Any
@@ -99,6 +100,8 @@ def _plain(value: Any, limit: int) -> object:
         return _model(value)
     if hasattr(kind, "dtype") and hasattr(kind, "tolist"):  # arrays and scalars of numpy, torch, pandas
         return value.tolist()
+    if issubclass(kind, types.SimpleNamespace):
+        return dict.copy(value.__dict__)
     if issubclass(kind, _TIMES):
         return value.isoformat()
     if issubclass(kind, datetime.timedelta):

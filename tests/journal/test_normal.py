@@ -220,10 +220,7 @@ def test_a_file_nested_without_end_is_read() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    read, levels = denormalise(deep), 0
-    while read:
-        (read,), levels = read, levels + 1
-    assert levels == 100_000
+    assert levels(denormalise(deep)) == (100_000, [])
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------
@@ -242,12 +239,25 @@ def test_what_is_deeper_than_the_limit_is_cut() -> None:
     assert form == {"a": [[{"$cut": {"bytes": 3}}]], "b": 1}
 
 
+def levels(form: Any) -> tuple[int, Any]:
+    """How many lists lie inside one another, and what lies in the innermost."""
+    depth = 0
+    while isinstance(form, list) and form:
+        (form,), depth = form, depth + 1
+    return depth, form
+
+
+@pytest.mark.parametrize("inner", [0.5, 1.0], ids=["copied at speed", "walked"])
+def test_the_limit_is_the_same_on_both_ways(inner: float) -> None:
+    assert levels(normalise(nest(MAX_DEPTH, [inner])[0])) == (MAX_DEPTH, inner)
+    depth, cut = levels(normalise(nest(MAX_DEPTH, [inner])))
+    assert (depth, list(cut)) == (MAX_DEPTH, ["$cut"])
+
+
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 10_000, 100_000])
 def test_any_depth_is_survived(depth: int) -> None:
-    form, levels = normalise(nest(depth)), 0
-    while isinstance(form, list):
-        (form,), levels = form, levels + 1
-    assert levels == MAX_DEPTH
+    at, form = levels(normalise(nest(depth)))
+    assert at == MAX_DEPTH
     if depth <= 10_000:
         assert form == {"$cut": {"bytes": 2 * (depth - MAX_DEPTH)}}
 
