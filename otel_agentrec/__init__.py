@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from otel_agentrec._version import __version__
     from otel_agentrec.audit.report import VerifyReport
     from otel_agentrec.audit.verify import verify
+    from otel_agentrec.capture.ingest import IngestReport, ingest
     from otel_agentrec.journal.reader import Recording, read_events
     from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
 
@@ -20,18 +21,21 @@ _ROOMS = {
     "_version": ["__version__"],
     "audit.report": ["VerifyReport"],
     "audit.verify": ["verify"],
+    "capture.ingest": ["IngestReport", "ingest"],
     "journal.reader": ["Recording", "read_events"],
     "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "IngestReport",
     "IoCaptureSink",
     "NodeIoRecord",
     "NodeType",
     "Recording",
     "VerifyReport",
     "__version__",
+    "ingest",
     "read_events",
     "verify",
 ]

@@ -23,7 +23,7 @@ from otel_agentrec.journal.named import BrokenTail
 from otel_agentrec.journal.sync import GroupCommit, sync_directory
 from otel_agentrec.journal.writer import StreamWriter
 
-__all__ = ["Durability", "Journal"]
+__all__ = ["Durability", "Journal", "make_directory"]
 
 Durability = Literal["written", "fsync"]
 
@@ -193,7 +193,7 @@ class Journal:
             if last is not None:
                 self._prev_stream = {"id": last.stream, "size": last.seq + 1, "hash": last.hash}
         if self._writer is None:
-            _make_directory(self.directory)
+            make_directory(self.directory)
             if self._index is None:
                 self._index = Index(self.directory, self._origin)
             opened = dict(self._opened)
@@ -269,7 +269,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def _make_directory(directory: Path) -> None:
+def make_directory(directory: Path) -> None:
+    """Make a recording directory (0700) that version control leaves alone. Raises OSError."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     ignore = directory / ".gitignore"
     if not ignore.exists():

@@ -81,7 +81,8 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     if kind == Kind.TOOL:
         _take_tool(rest, facts)
     else:
-        reasons = reasons or _take_messages(rest, facts)
+        in_messages = _take_messages(rest, facts)
+        reasons = reasons or in_messages
     facts.finish_reasons = reasons or None
     loose = _take_events(span, facts)
     _take_outcome(span, logs, rest, facts)

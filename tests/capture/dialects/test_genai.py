@@ -110,6 +110,7 @@ class TestModelFacts:
             )
         )
         assert got.finish_reasons == ["length"]
+        assert (got.output_messages, got.attributes) == ([SAID], None)
 
     def test_identity_parameters_and_the_rest(self) -> None:
         got = facts(

@@ -1,0 +1,244 @@
+"""OTLP files -> a recording. What live capture writes as it happens is written here from files, as one new stream.
+
+Two passes: the first learns who stands above whom and sets log records aside for their spans, the second writes. Memory
+grows with the number of spans, not with what they say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from otel_agentrec.capture import dialects
+from otel_agentrec.capture.batches import Batch
+from otel_agentrec.capture.ingest_out import Out
+from otel_agentrec.capture.otlp import OtlpFile
+from otel_agentrec.capture.spans import LogView, SpanView
+from otel_agentrec.capture.spill import LogSpill
+from otel_agentrec.capture.steps import ended_event, header_of, log_event, take_attempts
+from otel_agentrec.capture.survey import Survey
+from otel_agentrec.errors import AgentRecError, UsageError
+from otel_agentrec.journal.draft import ContentMode
+from otel_agentrec.journal.facts import Kind
+from otel_agentrec.records import camel
+from otel_agentrec.settings import Settings
+
+__all__ = ["MAX_TOLD", "IngestReport", "Quarantined", "ingest"]
+
+MAX_TOLD = 100
+"""So many quarantined lines are named one by one; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """Something that could not be read: ``line`` counts lines (or protobuf messages) from 1."""
+
+    file: str
+    line: int
+    reason: str
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What ``ingest`` did. ``foreign`` spans are no steps of an agent: read for their parents and retries, not recorded."""
+
+    stream: str = ""
+    files: int = 0
+    spans: int = 0
+    logs: int = 0
+    models: int = 0
+    tools: int = 0
+    agents: int = 0
+    steps: int = 0
+    foreign: int = 0
+    logs_recorded: int = 0
+    """Log records that no span took, recorded as they are."""
+    quarantined_count: int = 0
+    quarantined: list[Quarantined] = field(default_factory=list)
+    """The first of them."""
+    notes: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """camelCase keys, ready for JSON."""
+        return {camel(key): value for key, value in dataclasses.asdict(self).items()}
+
+
+def ingest(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    content: ContentMode | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> IngestReport:
+    """Record OTLP files of traces and logs as a new stream of a recording.
+
+    Args:
+        paths: files of OTLP/JSON lines or protobuf, plain or gzip. Traces and logs of one run may stand in separate files:
+            give them together.
+        out: the recording directory; made when it does not exist.
+        content: ``detached``, ``inline`` or ``off``; default: as the settings say (``OTEL_AGENTREC_CONTENT``).
+        progress: called with (bytes done, bytes in all).
+
+    Raises:
+        UsageError: a path can't be read, or holds no OTLP at all; nothing was written.
+        AgentRecError: ``out`` can't be written (any more). What was written by then is a valid, unsealed stream.
+    """
+    settings = Settings.load(content=content)
+    listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not listed:
+        raise UsageError("no files to ingest", "give one or more OTLP files")
+    files = [OtlpFile(path) for path in listed]
+    advance = _meter(sum(f.size for f in files), progress)
+    report = IngestReport(files=len(files))
+    with LogSpill() as spill:
+        survey = _survey(files, spill, report, advance)
+        with Out(Path(out), settings) as sink:
+            _write(files, survey, spill, sink, report, advance)
+            report.stream = sink.stream
+    return report
+
+
+def _meter(size: int, progress: Callable[[int, int], None] | None) -> Callable[[int], None] | None:
+    """Every byte is read twice."""
+    if progress is None:
+        return None
+    done = 0
+
+    def advance(read: int) -> None:
+        nonlocal done
+        done = min(done + read, 2 * size)
+        progress(done, 2 * size)
+
+    return advance
+
+
+def _survey(
+    files: Sequence[OtlpFile], spill: LogSpill, report: IngestReport, advance: Callable[[int], None] | None
+) -> Survey:
+    """Pass 1. Raises UsageError for a file that holds no OTLP, before anything is written."""
+    survey = Survey()
+    only_metrics: list[OtlpFile] = []
+    for file in files:
+        known = useful = metrics = False
+        first = ""
+        for batch in file.batches(advance):
+            known, metrics = known or batch.known, metrics or batch.metrics > 0
+            useful = useful or bool(batch.spans or batch.logs)
+            first = first or next(iter(batch.faults), "")
+            _quarantine(file, batch, report)
+            for span in batch.spans:
+                survey.add(span, _kind(span))
+            for log in batch.logs:
+                if log.trace_id and log.span_id and dialects.log_use(log.event_name) == "join":
+                    _set_aside(spill, log)
+        if not known:
+            why = f": {first}" if first else ""
+            raise UsageError(
+                f"{file.path} holds no OTLP{why}",
+                "give what the Collector's file exporter writes, or another OTLP exporter: JSON lines with resourceSpans or "
+                "resourceLogs, or protobuf",
+            )
+        if metrics and not useful:
+            only_metrics.append(file)
+    if len(only_metrics) == len(files):
+        raise UsageError(
+            f"{only_metrics[0].path} holds only metrics",
+            "agent steps are in traces and logs: give those files",
+        )
+    report.notes += [f"{file.path} holds only metrics: nothing in it to record" for file in only_metrics]
+    return survey
+
+
+def _kind(span: SpanView) -> str | None:
+    try:
+        reading = dialects.read(span)
+    except Exception:  # counted where it was to be written
+        return None
+    return reading[0] if reading else None
+
+
+def _set_aside(spill: LogSpill, log: LogView) -> None:
+    try:
+        spill.add(log)
+    except OSError as e:
+        raise AgentRecError(
+            f"log records can't be set aside: {e.strerror or e}", "make room in the temporary directory (TMPDIR)"
+        ) from e
+
+
+def _quarantine(file: OtlpFile, batch: Batch, report: IngestReport) -> None:
+    report.quarantined_count += len(batch.faults)
+    for reason in batch.faults[: max(0, MAX_TOLD - len(report.quarantined))]:
+        report.quarantined.append(Quarantined(str(file.path), batch.place, reason))
+
+
+def _write(
+    files: Sequence[OtlpFile],
+    survey: Survey,
+    spill: LogSpill,
+    sink: Out,
+    report: IngestReport,
+    advance: Callable[[int], None] | None,
+) -> None:
+    """Pass 2."""
+    if report.quarantined_count:
+        sink.dropped(report.quarantined_count, "ingest: no readable OTLP")
+    for links in survey.links():
+        sink.links(links)
+    lost: Counter[str] = Counter()
+    for file in files:
+        for batch in file.batches(advance):
+            for span in batch.spans:
+                report.spans += 1
+                try:
+                    reading = dialects.read(span, spill.of(span.trace_id, span.span_id))
+                except Exception as e:
+                    lost[f"ingest: {type(e).__name__} in a dialect"] += 1
+                    continue
+                if reading is None:
+                    report.foreign += 1
+                else:
+                    _write_step(span, reading, survey, sink)
+                    _count(reading[0], report)
+            for log in batch.logs:
+                report.logs += 1
+                use = dialects.log_use(log.event_name)
+                if use == "keep" or (use == "join" and not survey.is_step(log.trace_id, log.span_id)):
+                    sink.append(log_event(log), log.resource)
+                    report.logs_recorded += 1
+    for reason, count in lost.items():
+        sink.dropped(count, reason)
+
+
+def _write_step(span: SpanView, reading: dialects.Reading, survey: Survey, sink: Out) -> None:
+    kind, facts = reading
+    if facts.session_id is None and sink.settings.session_attribute:
+        told = span.attributes.get(sink.settings.session_attribute)
+        facts.session_id = None if told is None else str(told)
+    via: Sequence[str] = ()
+    if kind in (Kind.MODEL, Kind.TOOL):
+        attempts = survey.attempts(span)
+        via = attempts.via
+        if kind == Kind.MODEL:
+            take_attempts(facts, attempts)
+    provider = sink.provider(span.resource)
+    held = header_of(facts)
+    header = sink.header(held, span, facts) if held is not None else None
+    outermost = kind != Kind.AGENT or survey.is_outermost(span)
+    sink.append(ended_event(span, kind, facts, outermost=outermost, header=header, provider=provider, via=via))
+
+
+def _count(kind: str, report: IngestReport) -> None:
+    if kind == Kind.MODEL:
+        report.models += 1
+    elif kind == Kind.TOOL:
+        report.tools += 1
+    elif kind == Kind.AGENT:
+        report.agents += 1
+    else:
+        report.steps += 1

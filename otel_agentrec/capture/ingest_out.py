@@ -1,0 +1,128 @@
+"""The stream that an ingest writes: like live capture's, but the first failure ends it, for the files can be read again."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast
+
+from otel_agentrec._version import __version__
+from otel_agentrec.capture.spans import SpanView
+from otel_agentrec.capture.steps import StepEvent
+from otel_agentrec.errors import AgentRecError, UsageError
+from otel_agentrec.journal.canonical import canonical_any
+from otel_agentrec.journal.draft import ContentMode, Envelope, make_draft
+from otel_agentrec.journal.facts import Facts, RawList
+from otel_agentrec.journal.index import Index
+from otel_agentrec.journal.journal import make_directory
+from otel_agentrec.journal.writer import StreamWriter
+from otel_agentrec.settings import Settings
+
+__all__ = ["Out"]
+
+_SDK = {"name": "otel-agentrec ingest", "version": __version__}
+
+
+class Out:
+    """A new stream in ``directory``: sealed when the block ends well, left unsealed when it does not.
+
+    Raises:
+        AgentRecError: the directory or the stream can't be written.
+    """
+
+    def __init__(self, directory: Path, settings: Settings) -> None:
+        self._directory = directory
+        self.settings = settings
+        self._content = cast(ContentMode, settings.content)
+        self._headers: dict[bytes, int] = {}
+        self._providers: dict[bytes, int] = {}
+        self._resource: tuple[Mapping[str, Any], int] | None = None
+        self._events = 0
+        try:
+            make_directory(directory)
+            self._index = Index(directory, settings.host)
+            self._writer = StreamWriter(
+                directory, origin=settings.host, index=self._index, mode=self._content, opened={"sdk": _SDK}
+            )
+        except (FileExistsError, NotADirectoryError):
+            raise UsageError(f"{directory} is no directory", "give a directory for the recording (--out)") from None
+        except OSError as e:
+            raise self._failure(e) from e
+
+    @property
+    def stream(self) -> str:
+        return self._writer.name
+
+    def append(self, event: StepEvent, resource: Mapping[str, Any] | None = None) -> int:
+        """Write one event; -> its seq. ``resource``: whose PROVIDER_SEEN must stand before it."""
+        if resource:
+            self.provider(resource)
+        where = Envelope(event.run, event.session, event.turn, event.step, event.trace or None, event.scope)
+        try:
+            done = self._writer.append(make_draft(event.type, event.payload, where, self._writer.cache, self._content))
+        except OSError as e:
+            raise self._failure(e) from e
+        self._events += 1
+        return done.seq
+
+    def dropped(self, count: int, reason: str) -> None:
+        self.append(StepEvent("DROPPED", {"count": count, "reason": reason}))
+
+    def links(self, links: dict[str, dict[str, str]]) -> None:
+        self.append(StepEvent("LINKS", {"links": links}))
+
+    def provider(self, resource: Mapping[str, Any]) -> int:
+        """The seq of the PROVIDER_SEEN of a resource; equal resources are one."""
+        if self._resource is not None and self._resource[0] is resource:
+            return self._resource[1]
+        digest = hashlib.sha256(canonical_any(dict(resource))).digest()
+        seq = self._providers.get(digest)
+        if seq is None:
+            seq = self._providers[digest] = self.append(StepEvent("PROVIDER_SEEN", {"resource": dict(resource)}))
+        self._resource = (resource, seq)
+        return seq
+
+    def header(self, held: dict[str, Any], span: SpanView, facts: Facts) -> int:
+        """The seq of the REQUEST_HEADER with this payload; an equal earlier one is pointed at."""
+        digest = _digest(held)
+        seq = self._headers.get(digest)
+        if seq is None:
+            event = StepEvent("REQUEST_HEADER", held, session=facts.session_id, scope=span.scope or None)
+            seq = self._headers[digest] = self.append(event)
+        return seq
+
+    def __enter__(self) -> Out:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is not None:
+            with contextlib.suppress(OSError):
+                self._writer.close()
+            return
+        try:
+            self._writer.seal()
+            self._index.settle(0.05, force=True)
+        except OSError as e:
+            raise self._failure(e) from e
+
+    def _failure(self, error: OSError) -> AgentRecError:
+        why = error.strerror or str(error)
+        if not self._events:
+            return AgentRecError(f"{self._directory} can't be written: {why}", "give a directory that you may write to")
+        return AgentRecError(
+            f"{self._directory} can't be written any more: {why}; {self._events} events of {self.stream} are kept",
+            "make room and ingest again: a span that is there already counts once",
+        )
+
+
+def _digest(held: dict[str, Any]) -> bytes:
+    """Equal headers have equal digests; JSON text is compared as text, so that it need not be parsed."""
+    digest = hashlib.sha256()
+    for key, value in held.items():
+        data = value.text.encode("utf-8", "surrogatepass") if isinstance(value, RawList) else canonical_any(value)
+        digest.update(f"{key}:{len(data)}:".encode())
+        digest.update(data)
+    return digest.digest()
