@@ -1,0 +1,127 @@
+"""Recording switched on: by one line in the program, or from outside through the environment."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from opentelemetry import _logs, trace
+
+from otel_agentrec.capture.content import ask_for_content
+from otel_agentrec.capture.guard import log
+from otel_agentrec.capture.providers import attach, make_tracer_provider
+from otel_agentrec.capture.recorder import WHOLE_PROCESS, Recorder, recorder_at
+from otel_agentrec.errors import ConfigurationError
+from otel_agentrec.records import IoCaptureSink
+from otel_agentrec.settings import Settings
+
+__all__ = ["configure", "show_log", "start_from_environment"]
+
+_LOCK = threading.Lock()
+_configured: Recorder | None = None
+
+
+def configure(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    sinks: Iterable[IoCaptureSink] = (),
+    listeners: Iterable[Any] = (),
+    durability: str | None = None,
+    content: str | None = None,
+    origin: str | None = None,
+    session_attribute: str | None = None,
+    run_id: str | None = None,
+) -> Recorder:
+    """Record every agent step of this process into ``path``.
+
+    Adds a span and a log processor to OTel's global providers, and makes SDK providers where there are none. Call it before
+    the instrumentations are started, so that they are asked for content in time. Called again with the same path it returns
+    the same recorder; after its ``shutdown()`` another one may be configured. When the process is recorded from outside
+    already (``otel-agentrec run``), that recorder is returned and nothing else changes.
+
+    Args:
+        path: the recording directory; default ``OTEL_AGENTREC_PATH``.
+        sinks: receive node records.
+        listeners: receive the events of every ``agent_run`` of this process.
+        durability, content, origin, session_attribute, run_id: see ``otel_agentrec.settings``.
+
+    Raises:
+        ConfigurationError: no path, a setting that can't be used, or recording to another path already.
+    """
+    global _configured
+    settings = Settings.load(
+        path=path,
+        durability=durability,
+        content=content,
+        origin=origin,
+        session_attribute=session_attribute,
+        run_id=run_id,
+    )
+    with _LOCK:
+        there = _configured
+        is_ours = there is not None and not there.is_closed and there.way not in WHOLE_PROCESS
+        if there is not None and is_ours and settings.path and os.path.realpath(settings.path) != there.place:
+            raise ConfigurationError(
+                f"already recording to {there.path}, not to {settings.path}",
+                "call shutdown() on the recorder that configure() returned first, or give the same path",
+            )
+        recorder = recorder_at(settings, sinks=sinks, way="configure()")
+        recorder.listeners.extend(listeners)
+        _configured = recorder
+    if settings.enabled:
+        _start(recorder, settings)
+    return recorder
+
+
+def start_from_environment(way: str) -> Recorder | None:
+    """Record this process as ``OTEL_AGENTREC_*`` say; None when they switch recording off.
+
+    Args:
+        way: how the user switched it on.
+
+    Raises:
+        ConfigurationError: a variable has a value that can't be used.
+    """
+    global _configured
+    settings = Settings.load()
+    if not settings.path or not settings.enabled:
+        return None
+    with _LOCK:
+        recorder = _configured = recorder_at(settings, way=way)
+    _start(recorder, settings)
+    return recorder
+
+
+def _start(recorder: Recorder, settings: Settings) -> None:
+    show_log(settings.log_level)
+    if settings.content != "off":
+        ask_for_content()
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        recorder.notices.once("disabled", "OTEL_SDK_DISABLED=true: OpenTelemetry is off, nothing is recorded")
+        return
+    tracer_provider = trace.get_tracer_provider()
+    if isinstance(tracer_provider, trace.ProxyTracerProvider):
+        trace.set_tracer_provider(make_tracer_provider())
+        tracer_provider = trace.get_tracer_provider()
+    attach(recorder, tracer_provider)
+    logger_provider = _logs.get_logger_provider()
+    if type(logger_provider).__name__ == "ProxyLoggerProvider":
+        from opentelemetry.sdk._logs import LoggerProvider
+
+        _logs.set_logger_provider(LoggerProvider())
+        logger_provider = _logs.get_logger_provider()
+    attach(recorder, logger_provider)
+
+
+def show_log(level: str | None) -> None:
+    if level is None:
+        return
+    log.setLevel(level.upper())
+    if not any(isinstance(handler, logging.StreamHandler) for handler in log.handlers):
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("otel-agentrec %(levelname)s %(message)s"))
+        log.addHandler(handler)

@@ -1,0 +1,46 @@
+"""Runs at the start of every Python process below ``otel-agentrec run``: its directory stands first on PYTHONPATH.
+
+It may meet any interpreter, also one without this package or one too old for it, so it keeps to the oldest Python syntax.
+"""
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+
+
+def _run_the_one_we_stand_before() -> None:
+    """A process has only one ``sitecustomize``; the one that ours hides is run first."""
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]  # noqa: PTH100
+    mine = sys.modules.pop("sitecustomize", None)
+    try:
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
+    except ImportError as error:
+        if getattr(error, "name", None) not in (None, "sitecustomize"):
+            raise
+    finally:
+        if mine is not None:
+            sys.modules.setdefault("sitecustomize", mine)
+
+
+def _start_recording() -> None:
+    # execve keeps the process id: the process that `run` itself became is told from those that it starts.
+    is_the_command = os.environ.pop("OTEL_AGENTREC__PID", "") == str(os.getpid())
+    try:
+        from otel_agentrec.capture.bootstrap import start
+    except Exception as error:
+        if is_the_command:
+            sys.stderr.write(
+                "otel-agentrec: %s can't record, it lacks this package (%s): %s -m pip install 'otel-agentrec[run]'\n"  # noqa: UP031
+                % (sys.executable, error, sys.executable)
+            )
+            sys.stderr.flush()
+            os._exit(2)
+        return
+    start(is_the_command)
+
+
+try:
+    _run_the_one_we_stand_before()
+finally:
+    _start_recording()

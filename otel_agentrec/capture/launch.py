@@ -1,0 +1,193 @@
+"""``otel-agentrec run``: start a Python program so that it is recorded, without touching it.
+
+The program takes the place of this process (execve), so its exit code, its signals and its terminal are its own. It is
+recorded because ``injected/sitecustomize.py`` stands first on its PYTHONPATH.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from otel_agentrec.capture.content import ask_for_content
+from otel_agentrec.errors import UsageError
+from otel_agentrec.settings import Settings
+
+__all__ = ["program_of", "run_command"]
+
+INJECTED = Path(__file__).parent / "injected"
+
+_PYTHON = re.compile(r"(python|pypy)[0-9.]*[a-z]?(-[\w.-]+)?(\.exe)?", re.IGNORECASE)
+_LAUNCHERS = frozenset(
+    [
+        "bash",
+        "conda",
+        "dash",
+        "doas",
+        "env",
+        "fish",
+        "gosu",
+        "hatch",
+        "ksh",
+        "make",
+        "mamba",
+        "micromamba",
+        "nice",
+        "nohup",
+        "nox",
+        "pdm",
+        "pipenv",
+        "pixi",
+        "poetry",
+        "rye",
+        "setsid",
+        "sh",
+        "stdbuf",
+        "sudo",
+        "tini",
+        "time",
+        "timeout",
+        "tox",
+        "torchrun",
+        "uv",
+        "uvx",
+        "watchexec",
+        "xargs",
+        "xvfb-run",
+        "zsh",
+    ]
+)
+"""Commands that start another one; what is Python below them is recorded."""
+_SHELL_TRICK = re.compile(rb"'''exec'\s+(?:'([^']+)'|\"([^\"]+)\"|(\S+))")
+"""How installers write a script whose interpreter has a path too long, or with a space, for a ``#!`` line."""
+
+
+def run_command(cmd: list[str], out: Path, env: Mapping[str, str] | None = None) -> int:
+    """Become ``cmd`` with recording on. Returns only where a process can't be replaced: then with its exit code.
+
+    Args:
+        cmd: the program and its arguments: ``python app.py``, ``python -m mod``, a script, a console script, ``app.py``.
+        out: the recording directory.
+        env: the environment; default: ours.
+
+    Raises:
+        UsageError: there is no such program, or it is no Python program.
+    """
+    environ = dict(os.environ if env is None else env)
+    argv = program_of(cmd, environ)
+    settings = Settings.load(environ, path=str(out))
+    if settings.enabled:
+        environ["OTEL_AGENTREC_PATH"] = str(out.absolute())
+        environ["OTEL_AGENTREC__PID"] = str(os.getpid())
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(INJECTED), environ.get("PYTHONPATH", "")]))
+        if settings.content != "off":
+            ask_for_content(environ)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):
+            pass
+    if os.name == "nt":  # execve would return to the shell at once
+        environ.pop("OTEL_AGENTREC__PID", None)
+        return subprocess.call(argv, env=environ)
+    try:
+        os.execve(argv[0], [cmd[0] if argv[0] != sys.executable else argv[0], *argv[1:]], environ)
+    except OSError as error:
+        raise UsageError(f"{argv[0]} can't be started: {error.strerror}") from None
+
+
+def program_of(cmd: list[str], environ: Mapping[str, str]) -> list[str]:
+    """The full argument list for a command, its first element an existing file.
+
+    Raises:
+        UsageError: see :func:`run_command`.
+    """
+    if not cmd:
+        raise UsageError("no command to run", "otel-agentrec run -- python app.py")
+    found = shutil.which(cmd[0], path=environ.get("PATH"))
+    if found is None:
+        if _is_python_source(Path(cmd[0])):
+            return [sys.executable, *cmd]
+        raise UsageError(f"{cmd[0]}: no such program", "give it as in the shell: otel-agentrec run -- python app.py")
+    interpreter, options = _interpreter_of(Path(found), cmd[1:])
+    if interpreter is None:
+        if _is_python_source(Path(found)):
+            return [sys.executable, found, *cmd[1:]]
+        raise UsageError(
+            f"{cmd[0]} is not a Python program",
+            "let it send OTLP/JSON to a Collector with a file exporter, then: otel-agentrec ingest FILE --out DIR",
+        )
+    deaf = _deaf(options) if interpreter == "python" else ""
+    if deaf:
+        raise UsageError(
+            f"python -{deaf} does not look at PYTHONPATH, so recording can't be switched on from outside",
+            f"leave out -{deaf}, or call otel_agentrec.configure('./agentrec') in the program",
+        )
+    return [found, *cmd[1:]]
+
+
+def _interpreter_of(program: Path, args: list[str]) -> tuple[str | None, list[str]]:
+    """-> ``python``, ``launcher`` or None, and the arguments that follow the interpreter's name."""
+    name = program.name
+    if _PYTHON.fullmatch(name):
+        return "python", args
+    if name in _LAUNCHERS:
+        return "launcher", args
+    try:
+        with program.open("rb") as f:
+            head = f.read(1024)
+    except OSError:
+        return None, args
+    if not head.startswith(b"#!"):
+        return (
+            ("python", [])
+            if name.lower().endswith(".exe") and (program.parent / "python.exe").exists()
+            else (None, args)
+        )
+    words = head[2:].split(b"\n", 1)[0].decode("utf-8", "replace").split()
+    if words and Path(words[0]).name == "env":
+        words = words[1:]
+        while words and (words[0].startswith("-") or "=" in words[0]):
+            words = words[1:]
+    if not words:
+        return None, args
+    interpreter = Path(words[0]).name
+    if _PYTHON.fullmatch(interpreter):
+        return "python", words[1:]
+    trick = _SHELL_TRICK.search(head)
+    if trick:
+        target = next(filter(None, trick.groups())).decode("utf-8", "replace")
+        return ("python", []) if _PYTHON.fullmatch(Path(target).name) else (None, args)
+    return ("launcher", words[1:]) if interpreter in _LAUNCHERS else (None, args)
+
+
+def _is_python_source(path: Path) -> bool:
+    return (path.suffix in (".py", ".pyw", ".pyz") and path.is_file()) or (path / "__main__.py").is_file()
+
+
+def _deaf(options: list[str]) -> str:
+    """The interpreter option that makes it ignore PYTHONPATH or sitecustomize: ``I``, ``E``, ``S`` or none."""
+    skip = False
+    for option in options:
+        if skip:
+            skip = False
+            continue
+        if not option.startswith("-") or option in ("-", "--"):
+            return ""
+        if option.startswith("--"):
+            skip = option == "--check-hash-based-pycs"
+            continue
+        for i, letter in enumerate(option[1:], start=1):
+            if letter in "IES":
+                return letter
+            if letter in "mc":
+                return ""
+            if letter in "WX":
+                skip = i == len(option) - 1
+                break
+    return ""

@@ -1,0 +1,242 @@
+"""The open-span table of a process: what is known of spans that have started and not ended.
+
+A span that the garbage collector takes before it ended still gives a partial record: the table holds the span weakly, but its
+attribute mapping and its event list strongly. Foreign spans (HTTP, databases …) only leave a pointer to the nearest span
+above them that may be an agent step, so that the path of a step below them can be told.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from otel_agentrec.capture.attempts import Attempt
+from otel_agentrec.capture.spans import NOTHING_DROPPED, DroppedCounts, LogView, SpanEvent, SpanView, from_sdk
+
+__all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "frozen"]
+
+Key = tuple[int, int]
+"""(trace id, span id) as the SDK's integers."""
+
+MAX_OPEN = 16_384
+"""Open spans that are held; beyond it the oldest is evicted."""
+MAX_FOREIGN = 65_536
+MAX_PATH = 64
+MAX_ATTEMPTS = 256
+MAX_LOGS = 1_024
+"""Log records joined to one span."""
+
+
+class OpenSpan:
+    """One span that has started.
+
+    ``is_step``: it is known to be a step of an agent; ``kind``: its journal Kind, None while it has not told; ``above``: the
+    nearest span above it that is not foreign, open or not; ``started``: its start was journalled; ``outermost``: it is an
+    agent with no agent above it; ``forked_from``: it was open when this process was forked.
+    """
+
+    __slots__ = (
+        "_attributes",
+        "_events",
+        "_ref",
+        "_view",
+        "above",
+        "attempts",
+        "forked_from",
+        "interrupted",
+        "is_open",
+        "is_step",
+        "key",
+        "kind",
+        "logs",
+        "outermost",
+        "owner",
+        "span_id",
+        "started",
+    )
+
+    def __init__(self, span: Any, key: Key, above: OpenSpan | None, owner: object) -> None:
+        self.key = key
+        self.span_id = f"{key[1]:016x}"
+        self.above = above
+        self.owner = owner
+        self.kind: str | None = None
+        self.is_step = False
+        self.is_open = True
+        self.started = False
+        self.interrupted = False
+        self.outermost = True
+        self.forked_from: dict[str, Any] | None = None
+        self.attempts: list[Attempt] | None = None
+        self.logs: list[LogView] | None = None
+        self._ref: weakref.ref[Any] | None = None
+        self._attributes = getattr(span, "_attributes", None)
+        self._events = getattr(span, "_events", None)
+        self._view: SpanView | None = None
+
+    def watch(self, span: Any, view: SpanView, abandoned: Callable[[Key], None]) -> None:
+        """Remember what does not change (``view``), and call ``abandoned(key)`` when the span is collected."""
+        self._view = view._replace(attributes={}, events=())
+        key = self.key
+        try:
+            self._ref = weakref.ref(span, lambda _: abandoned(key))
+        except TypeError:  # a span class without weak references: it can't be watched
+            self._ref = None
+
+    def partial(self) -> SpanView | None:
+        """The view of the span as far as it is known now; ``end_ns`` is None."""
+        span = self._ref() if self._ref is not None else None
+        if span is not None:
+            return from_sdk(span)
+        if self._view is None:
+            return None
+        attributes, events = self._attributes, self._events
+        return self._view._replace(
+            attributes=_copy_of(attributes),
+            events=_events_of(events),
+            dropped=DroppedCounts(getattr(attributes, "dropped", 0), getattr(events, "dropped", 0))
+            if attributes is not None
+            else NOTHING_DROPPED,
+        )
+
+    def ancestors(self) -> Iterator[OpenSpan]:
+        """The spans above that are not foreign, nearest first."""
+        above = self.above
+        while above is not None:
+            yield above
+            above = above.above
+
+    def path(self) -> list[str]:
+        """Span ids of the agent steps above, nearest first."""
+        return [one.span_id for one in itertools.islice((a for a in self.ancestors() if a.is_step), MAX_PATH)]
+
+    def is_under(self, kind: str) -> bool:
+        """Whether a step of this kind is above."""
+        return any(one.kind == kind for one in self.ancestors())
+
+    def nearest_step(self) -> OpenSpan | None:
+        """This span if it is an agent step, else the nearest one above."""
+        return self if self.is_step else next((one for one in self.ancestors() if one.is_step), None)
+
+    def add_attempt(self, attempt: Attempt) -> None:
+        if self.attempts is None:
+            self.attempts = []
+        if len(self.attempts) < MAX_ATTEMPTS:
+            self.attempts.append(attempt)
+
+    def add_log(self, log: LogView) -> bool:
+        """Join a log record; False when the span already has its share."""
+        if self.logs is None:
+            self.logs = []
+        if len(self.logs) >= MAX_LOGS:
+            return False
+        self.logs.append(log)
+        return True
+
+    def release(self) -> None:
+        """Let go of everything but the place in the tree, which spans below may still ask for."""
+        self._ref = self._attributes = self._events = self._view = None
+        self.attempts = self.logs = None
+
+
+class OpenTable:
+    """Open spans by key, in the order of their start. Single steps on dicts only: safe between threads and in finalisers."""
+
+    def __init__(self, max_open: int = MAX_OPEN, max_foreign: int = MAX_FOREIGN) -> None:
+        self._open: dict[Key, OpenSpan] = {}
+        self._foreign: dict[Key, OpenSpan] = {}
+        self._max_open = max_open
+        self._max_foreign = max_foreign
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._open
+
+    def get(self, key: Key) -> OpenSpan | None:
+        return self._open.get(key)
+
+    def nearest(self, key: Key | None) -> OpenSpan | None:
+        """The open span of this key, or for a foreign span the nearest one above it."""
+        if key is None:
+            return None
+        return self._open.get(key) or self._foreign.get(key)
+
+    def add(self, entry: OpenSpan) -> OpenSpan | None:
+        """Add; returns the oldest entry when there was no room, taken out."""
+        self._open[entry.key] = entry
+        return _take_oldest(self._open) if len(self._open) > self._max_open else None
+
+    def add_foreign(self, key: Key, above: OpenSpan) -> None:
+        self._foreign[key] = above
+        if len(self._foreign) > self._max_foreign:
+            _take_oldest(self._foreign)
+
+    def pop(self, key: Key) -> OpenSpan | None:
+        return self._open.pop(key, None)
+
+    def pop_foreign(self, key: Key) -> OpenSpan | None:
+        return self._foreign.pop(key, None)
+
+    def __iter__(self) -> Iterator[OpenSpan]:
+        return iter(list(self._open.values()))
+
+    def after_fork(self, forked_from: dict[str, Any]) -> None:
+        """In the child: what is open belongs to the parent. It stays only as ancestors of what the child starts."""
+        for entry in list(self._open.values()):
+            entry.forked_from = forked_from
+
+
+class RecentKeys:
+    """The last ``size`` keys that were put in."""
+
+    __slots__ = ("_keys", "_size")
+
+    def __init__(self, size: int) -> None:
+        self._keys: dict[Key, None] = {}
+        self._size = size
+
+    def add(self, key: Key) -> None:
+        self._keys[key] = None
+        if len(self._keys) > self._size:
+            _take_oldest(self._keys)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._keys
+
+
+def _take_oldest(table: dict[Key, Any]) -> Any:
+    for _ in range(8):  # another thread may take it first
+        try:
+            return table.pop(next(iter(table)))
+        except (KeyError, StopIteration, RuntimeError):
+            continue
+    return None
+
+
+def _copy_of(attributes: Any) -> dict[str, Any]:
+    inner = getattr(attributes, "_dict", attributes)
+    return dict(inner) if isinstance(inner, dict) else {}
+
+
+def _events_of(events: Any) -> tuple[SpanEvent, ...]:
+    if events is None:
+        return ()
+    return tuple(SpanEvent(e.name, e.timestamp or 0, dict(e.attributes or {})) for e in events)
+
+
+def frozen(log: LogView) -> LogView:
+    """The same with values that the program can't change any more."""
+    return log._replace(body=_copy(log.body), attributes={key: _copy(value) for key, value in log.attributes.items()})
+
+
+def _copy(value: Any, depth: int = 0) -> Any:
+    if depth < 64:
+        if isinstance(value, dict):
+            return {key: _copy(item, depth + 1) for key, item in list(value.items())}
+        if isinstance(value, (list, tuple)):
+            return [_copy(item, depth + 1) for item in list(value)]
+    return value

@@ -1,0 +1,88 @@
+"""What OTel's providers are given: a span processor and a log processor that tell one recorder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from opentelemetry.context import Context
+from opentelemetry.sdk._logs import LogRecordProcessor, ReadWriteLogRecord
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+
+from otel_agentrec.capture.guard import LOGGER_NAME, guarded
+from otel_agentrec.capture.recorder import Recorder, recorder_at
+from otel_agentrec.records import IoCaptureSink
+from otel_agentrec.settings import Settings
+
+__all__ = ["AgentRecLogProcessor", "AgentRecSpanProcessor"]
+
+
+class AgentRecSpanProcessor(SpanProcessor):
+    """Records agent steps into ``path``, for people who build their own providers.
+
+    Two processors with the same path share one recorder, so that several providers of a process write one stream. None of
+    its callbacks ever raises an Exception into the program.
+
+    Args:
+        path: the recording directory; default ``OTEL_AGENTREC_PATH``.
+        sinks: receive node records.
+        settings: further settings by name (see ``otel_agentrec.settings``).
+
+    Raises:
+        ConfigurationError: no path, or a setting that can't be used.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        sinks: Iterable[IoCaptureSink] = (),
+        recorder: Recorder | None = None,
+        **settings: Any,
+    ) -> None:
+        if recorder is None:
+            loaded = Settings.load(path=path, **settings)
+            recorder = recorder_at(loaded, sinks=sinks, way="AgentRecSpanProcessor")
+        self.recorder = recorder
+        self.guard = recorder.guard
+        recorder.attach(self)
+
+    @guarded("on_start")
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        self.recorder.span_started(span, self)
+
+    @guarded("on_end")
+    def on_end(self, span: ReadableSpan) -> None:
+        self.recorder.span_ended(span)
+
+    @guarded("shutdown")
+    def shutdown(self) -> None:
+        self.recorder.detach(self)
+
+    @guarded("force_flush", fallback=False)
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self.recorder.force_flush(timeout_millis)
+
+
+class AgentRecLogProcessor(LogRecordProcessor):
+    """Tells the recorder of ``span_processor`` the log records that carry facts of agent steps."""
+
+    def __init__(self, span_processor: AgentRecSpanProcessor | Recorder) -> None:
+        self.recorder = span_processor if isinstance(span_processor, Recorder) else span_processor.recorder
+        self.guard = self.recorder.guard
+        self.recorder.attach(self)
+
+    @guarded("on_emit")
+    def on_emit(self, log_record: ReadWriteLogRecord) -> None:
+        scope = log_record.instrumentation_scope
+        if scope is None or not scope.name.startswith(LOGGER_NAME):  # our own log lines are not the agent's
+            self.recorder.log_emitted(log_record)
+
+    @guarded("shutdown")
+    def shutdown(self) -> None:
+        self.recorder.detach(self)
+
+    @guarded("force_flush", fallback=False)
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self.recorder.force_flush(timeout_millis)

@@ -1,0 +1,47 @@
+"""OTel's providers: making one, and giving it our processor, once."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Any
+
+from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
+from otel_agentrec.capture.recorder import Recorder
+
+__all__ = ["attach", "make_tracer_provider"]
+
+
+def make_tracer_provider() -> Any:
+    """An SDK provider as OTel's variables ask for it. Where they say nothing, a span may hold more attributes and events
+    than the SDK's 128: beyond that number the SDK drops the oldest, which names the operation."""
+    from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+
+    def unless(said: str, limit: int) -> int | None:
+        return None if os.environ.get(said) or os.environ.get("OTEL_ATTRIBUTE_COUNT_LIMIT") else limit
+
+    limits = SpanLimits(
+        max_span_attributes=unless("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", 4_096),
+        max_events=unless("OTEL_SPAN_EVENT_COUNT_LIMIT", 4_096),
+    )
+    return TracerProvider(span_limits=limits)
+
+
+_attached: weakref.WeakKeyDictionary[Any, list[weakref.ref[Recorder]]] = weakref.WeakKeyDictionary()
+
+
+def attach(recorder: Recorder, provider: Any) -> bool:
+    """Add our processor to a provider, once per recorder. False when it can't take one, or has it already."""
+    known = _attached.setdefault(provider, [])
+    if any(ref() is recorder for ref in known):
+        return False
+    if hasattr(provider, "add_span_processor"):
+        provider.add_span_processor(AgentRecSpanProcessor(recorder=recorder))
+    elif hasattr(provider, "add_log_record_processor"):
+        provider.add_log_record_processor(AgentRecLogProcessor(recorder))
+    else:
+        kind = f"{type(provider).__module__}.{type(provider).__qualname__}"
+        recorder.notices.once(f"provider {kind}", f"{kind} is no SDK provider and takes no processor: not recorded")
+        return False
+    known.append(weakref.ref(recorder))
+    return True

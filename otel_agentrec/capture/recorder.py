@@ -1,0 +1,229 @@
+"""The recorder: one per process and path, fed by the processors of any number of providers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from otel_agentrec.capture.guard import Counters, Guard, Notices, guarded
+from otel_agentrec.capture.once import SaidOnce
+from otel_agentrec.capture.opening import Key
+from otel_agentrec.capture.steps import StepEvent
+from otel_agentrec.capture.tracking import Tracker
+from otel_agentrec.capture.turns import Turns
+from otel_agentrec.errors import ConfigurationError
+from otel_agentrec.journal.draft import Envelope, SealedAt
+from otel_agentrec.journal.journal import Journal
+from otel_agentrec.records import IoCaptureSink
+from otel_agentrec.settings import Settings, unknown_names
+
+__all__ = ["WHOLE_PROCESS", "Recorder", "recorder_at"]
+
+
+class Recorder:
+    """Records what its processors are told into one recording directory.
+
+    ``shutdown`` (or leaving the ``with`` block) closes the recording for good; the processors that are left behind do
+    nothing any more. When OTel shuts the providers down instead, the stream is sealed after the last of them, and spans
+    that still come open a new stream that is marked late.
+
+    Args:
+        settings: ``path`` must be set.
+        sinks: receive node records; what they raise is counted.
+        way: how recording was switched on, as the user knows it.
+
+    Raises:
+        ConfigurationError: no path.
+    """
+
+    def __init__(self, settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way: str = "configure()") -> None:
+        if not settings.path:
+            raise ConfigurationError("no path to record to", "configure('./agentrec'), or set OTEL_AGENTREC_PATH")
+        self.settings = settings
+        self.path = str(Path(settings.path).absolute())  # the program may change its directory
+        self.place = os.path.realpath(settings.path)
+        self.way = way
+        self.listeners: list[Any] = []
+        """Listeners of every ``agent_run`` of this process."""
+        self.notices = Notices()
+        self.counters = Counters("nodes", "swallowed", "late", "evicted", "abandoned", "reentrant", "content_missing")
+        self.guard = Guard(self.counters, self.notices)
+        self._journal = Journal(self.path, origin=settings.host, content=settings.content)  # type: ignore[arg-type]
+        self._turns = Turns(self._waiting_call_failed)
+        self._once = SaidOnce(self._write, lambda: self._journal.stream)
+        self._tracker = Tracker(self._write, self._once, settings, self.counters, self.notices)
+        self._sinks: list[IoCaptureSink] = list(sinks)
+        self._attached: dict[int, object] = {}
+        self._sealed = False
+        self._closed = not settings.enabled
+        self._stream: str | None = None
+        self._abandoned = self.guard.wrap("a span's finaliser", self._span_abandoned)
+        for name, nearest in unknown_names().items():
+            self.notices.once(f"unknown {name}", f"{name} is not a setting: {nearest}")
+        _RECORDERS.add(self)
+
+    # --- what processors call -----------------------------------------------------------------------------------------
+
+    def attach(self, processor: object) -> None:
+        """A processor will tell us spans or logs until it is shut down."""
+        self._attached[id(processor)] = processor
+
+    def span_started(self, span: Any, processor: object) -> None:
+        if not self._closed:
+            self._take(self._start, span, processor)
+
+    def span_ended(self, span: Any) -> None:
+        if not self._closed:
+            self._take(self._tracker.ended, span)
+
+    def log_emitted(self, data: Any) -> None:
+        if not self._closed:
+            self._take(self._tracker.log, data)
+
+    def detach(self, processor: object) -> None:
+        """The processor was shut down: its open calls are interrupted; after the last one the stream is sealed."""
+        if self._closed or self._attached.pop(id(processor), None) is None:
+            return
+        self._take(self._tracker.interrupt_open, processor)
+        if not self._attached:
+            self._take(self._seal)
+
+    def release(self, processor: object) -> None:
+        """The processor no longer stands for a provider; spans it saw start may still end through it."""
+        self._attached.pop(id(processor), None)
+
+    def _start(self, span: Any, processor: object) -> None:
+        if not self._tracker.started(span, processor, self._abandoned):
+            self.notices.once("twice", f"already recording through {self.way}: the second processor changes nothing")
+
+    def _span_abandoned(self, key: Key) -> None:
+        if not self._closed:
+            self._take(self._tracker.abandoned, key)
+
+    def _take(self, fn: Any, *args: Any) -> None:
+        try:
+            if not self._turns.take(fn, *args):
+                self.counters.add("reentrant")
+        except Exception as error:
+            self._lost(error)
+            raise
+
+    def _lost(self, error: Exception) -> None:
+        self._journal.drop(1, f"{type(error).__name__} while recording")
+
+    def _waiting_call_failed(self, error: Exception) -> None:
+        self.guard.swallow("a waiting call", error)
+        self._lost(error)
+
+    # --- what users call ----------------------------------------------------------------------------------------------
+
+    @guarded("shutdown")
+    def shutdown(self) -> None:
+        """Close the recording: open calls are interrupted, the stream is sealed, sinks are closed. Once."""
+        if self._closed:
+            return
+        self._take(self._tracker.interrupt_open, None)
+        self._take(self._close)
+
+    @guarded("force_flush", fallback=False)
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Everything that was recorded is in the kernel already; True."""
+        return True
+
+    def stats(self) -> dict[str, int]:
+        """Counts since the start of this process: ``nodes`` (model and tool calls), ``records`` (journal events), ``dropped``, ``swallowed``, ``late``,
+        ``evicted``, ``abandoned``, ``reentrant``, ``content_missing``, ``open`` (spans now open), and more where something
+        happened."""
+        counts = self.counters.as_dict()
+        for name, n in dict(self._journal.counters).items():
+            counts[name] = counts.get(name, 0) + n
+        counts.setdefault("records", 0)
+        counts.setdefault("dropped", 0)
+        counts["open"] = len(self._tracker.table)
+        return counts
+
+    def add_sinks(self, sinks: Iterable[IoCaptureSink]) -> None:
+        self._sinks.extend(sinks)
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.shutdown()
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _write(self, event: StepEvent) -> SealedAt | None:
+        where = Envelope(event.run, event.session, event.turn, event.step, event.trace or None, event.scope)
+        if self._sealed and event.type != "PROVIDER_SEEN":
+            self.counters.add("late")
+        if event.type == "NODE_RECORDED":
+            self.counters.add("nodes")
+        done = self._journal.append(event.type, event.payload, where)
+        if done is not None:
+            self._stream = done.stream
+        return done
+
+    def _seal(self) -> None:
+        self._sealed = True
+        self._journal.seal()
+
+    def _close(self) -> None:
+        self._closed = True
+        self._journal.seal()
+        for sink in self._sinks:
+            self.guard.run("a sink's close", sink.close)
+        self._attached.clear()
+
+    def _after_fork_in_child(self) -> None:
+        """The journal opens a stream of its own in the child; spans open across the fork are the parent's to record."""
+        forked_from = {"pid": os.getppid()} | ({"stream": self._stream} if self._stream else {})
+        self._stream = None
+        self._turns.after_fork()
+        self._once.after_fork()
+        self.counters.counts.update(dict.fromkeys(self.counters.counts, 0))
+        self._tracker.table.after_fork(forked_from)
+
+
+_RECORDERS: weakref.WeakSet[Recorder] = weakref.WeakSet()
+_BY_PATH: dict[str, Recorder] = {}
+_LOCK = threading.Lock()
+
+WHOLE_PROCESS = ("otel-agentrec run", "opentelemetry-instrument")
+"""Ways that record the whole process from outside; what the program itself asks for then joins in."""
+
+
+def recorder_at(settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way: str) -> Recorder:
+    """The recorder of this process for a path: the one that is there and not closed, else a new one.
+
+    Raises:
+        ConfigurationError: no path.
+    """
+    with _LOCK:
+        place = os.path.realpath(settings.path) if settings.path else ""
+        open_ones = [recorder for recorder in _BY_PATH.values() if not recorder.is_closed]
+        found = next((one for one in open_ones if one.way in WHOLE_PROCESS or one.place == place), None)
+        if found is None:
+            found = _BY_PATH[place] = Recorder(settings, sinks=sinks, way=way)
+            return found
+    if found.place != place:
+        found.notices.once("place", f"already recording to {found.path} through {found.way}, not to {settings.path}")
+    found.add_sinks(sinks)
+    return found
+
+
+def _after_fork_in_child() -> None:
+    for recorder in list(_RECORDERS):
+        recorder._after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

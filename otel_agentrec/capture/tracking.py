@@ -1,0 +1,255 @@
+"""Starts and ends of spans become journal events, each at its own moment: nothing is held back.
+
+A span is an agent step, foreign (HTTP, databases …) or not yet known. A foreign span costs one dictionary lookup for its
+scope, and leaves only a pointer to what is above it. A span that shows only at its end what it is still gets its record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from opentelemetry.trace import SpanKind
+
+from otel_agentrec.capture import dialects, handed, steps
+from otel_agentrec.capture.attempts import attempt_of, summarise
+from otel_agentrec.capture.guard import Counters, Notices
+from otel_agentrec.capture.once import SaidOnce
+from otel_agentrec.capture.opening import Key, OpenSpan, OpenTable, RecentKeys, frozen
+from otel_agentrec.capture.spans import SpanView, from_sdk, from_sdk_log
+from otel_agentrec.capture.steps import StepEvent
+from otel_agentrec.journal.facts import Facts, Kind
+from otel_agentrec.settings import Settings
+
+__all__ = ["Tracker"]
+
+NODES = (Kind.MODEL, Kind.TOOL)
+MAX_SCOPES = 4_096
+
+
+class Tracker:
+    """The live edge of one recorder.
+
+    Args:
+        write: puts an event into the journal.
+        once: what is said once per stream.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[StepEvent], object],
+        once: SaidOnce,
+        settings: Settings,
+        counters: Counters,
+        notices: Notices,
+    ) -> None:
+        self.table = OpenTable()
+        self._recent = RecentKeys(4_096)
+        self._verdicts: dict[str, str] = {}
+        self._write = write
+        self._once = once
+        self._settings = settings
+        self._counters = counters
+        self._notices = notices
+
+    # --- starts -------------------------------------------------------------------------------------------------------
+
+    def started(self, span: Any, owner: object, abandoned: Callable[[Key], None]) -> bool:
+        """A span began. False when another processor of this recorder has seen it already."""
+        context, parent = span.context, span.parent
+        key = (context.trace_id, context.span_id)
+        above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
+        if self._is_foreign(span):
+            if above is not None:
+                self.table.add_foreign(key, above)
+            return True
+        if key in self.table:
+            return False
+        view = from_sdk(span)
+        entry = OpenSpan(span, key, above, owner)
+        entry.watch(span, view, abandoned)
+        evicted = self.table.add(entry)
+        if evicted is not None:
+            self._counters.add("evicted")
+            self._give_up(evicted, "evicted")
+        said = dialects.started(view)
+        if said is not None:
+            self._once.provider(span)
+            self._reveal_above(entry)
+            self._journal_start(entry, view, *said)
+        return True
+
+    def _is_foreign(self, span: Any) -> bool:
+        scope = span.instrumentation_scope
+        name = scope.name if scope is not None else ""
+        verdict = self._verdicts.get(name)
+        if verdict is None:
+            verdict = dialects.scope_verdict(name)
+            if len(self._verdicts) < MAX_SCOPES:
+                self._verdicts[name] = verdict
+        return verdict == "foreign"
+
+    def _reveal_above(self, entry: OpenSpan) -> None:
+        """Spans above that told nothing at their start may tell now: runs and paths need them."""
+        unknown = [one for one in entry.ancestors() if not one.is_step and one.is_open]
+        for one in reversed(unknown):
+            self.reveal(one)
+
+    def reveal(self, entry: OpenSpan) -> None:
+        """Look again at an open span that has not told yet what it is, and journal its start if it tells now."""
+        view = entry.partial()
+        said = dialects.started(view) if view is not None else None
+        if view is not None and said is not None:
+            self._journal_start(entry, view, *said)
+
+    def _journal_start(self, entry: OpenSpan, view: SpanView, kind: str | None, facts: Facts) -> None:
+        entry.is_step, entry.kind, entry.started = True, kind, True
+        if kind == Kind.AGENT:
+            entry.outermost = not entry.is_under(Kind.AGENT)
+        handed.apply(entry.key, facts)
+        self._put(steps.started_event(view, kind, facts, entry.path(), entry.outermost), view)
+
+    # --- ends ---------------------------------------------------------------------------------------------------------
+
+    def ended(self, span: Any) -> None:
+        """A span ended: write what it is now known to be."""
+        context = span.context
+        key = (context.trace_id, context.span_id)
+        if self._is_foreign(span):
+            above = self.table.pop_foreign(key)
+            if above is not None and span.kind is SpanKind.CLIENT:
+                self._attempt(above, span)
+            return
+        entry = self.table.pop(key)
+        if entry is None:  # started before we were there, or evicted, or another processor's end came first
+            if key in self._recent:
+                return
+            parent = span.parent
+            above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
+            entry = OpenSpan(span, key, above, None)
+        entry.is_open = False
+        view = from_sdk(span)
+        said = dialects.read(view, entry.logs or ())
+        if said is not None:
+            self._recent.add(key)
+            self._once.provider(span)
+            self._journal_end(entry, view, *said)
+        handed.forget(key)
+        entry.release()
+
+    def _journal_end(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts) -> None:
+        entry.is_step, entry.kind = True, kind
+        handed.apply(entry.key, facts)
+        if kind == Kind.MODEL:
+            self._look_for_content(facts)
+        event = self._end_event(entry, view, kind, facts)
+        if entry.forked_from is not None:  # the parent process records this span; here it only ended
+            event.type = "NODE_AMENDED"
+            event.payload = {"spanId": entry.span_id, "facts": facts.payload(), "forkedFrom": entry.forked_from}
+        self._put(event, view)
+
+    def _end_event(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts) -> StepEvent:
+        """The event of an end; what stays the same from call to call is written before it and pointed at."""
+        if kind == Kind.AGENT and not entry.started:
+            entry.outermost = not entry.is_under(Kind.AGENT)
+        attempts = summarise(entry.attempts or ())
+        header = None
+        if kind in NODES:
+            steps.take_attempts(facts, attempts)
+            held = steps.header_of(facts)
+            header = self._once.header(held, self._placed(StepEvent("REQUEST_HEADER", held), view)) if held else None
+        return steps.ended_event(
+            view,
+            kind,
+            facts,
+            entry.path(),
+            entry.outermost,
+            header=header,
+            provider=self._once.provider_seq(view),
+            via=attempts.via,
+        )
+
+    def _look_for_content(self, facts: Facts) -> None:
+        if facts.messages is not None or facts.output_messages is not None or facts.output_text is not None:
+            return
+        self._counters.add("content_missing")
+        if self._settings.content != "off":
+            self._notices.once(
+                "content",
+                "a model call came without its messages, its instrumentation does not capture content: set "
+                "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY before the program starts (said once)",
+            )
+
+    def _attempt(self, above: OpenSpan, span: Any) -> None:
+        """A foreign client span ended: below an open model call it is one HTTP attempt."""
+        step = above.nearest_step()
+        if step is not None and step.is_open and step.kind in (Kind.MODEL, None):
+            attempt = attempt_of(from_sdk(span))
+            if attempt is not None:
+                step.add_attempt(attempt)
+
+    # --- spans that do not end ----------------------------------------------------------------------------------------
+
+    def abandoned(self, key: Key) -> None:
+        """The garbage collector took a span that never ended."""
+        entry = self.table.pop(key)
+        if entry is not None:
+            self._counters.add("abandoned")
+            self._give_up(entry, "abandoned")
+
+    def interrupt_open(self, owner: object | None) -> None:
+        """Shutdown: open model and tool spans of this processor (None: of all) get what is known of them.
+
+        They stay in the table: should one end later after all, its record wins.
+        """
+        for entry in self.table:
+            if (owner is None or entry.owner is owner) and not entry.interrupted:
+                self._interrupt(entry, "shutdown")
+
+    def _give_up(self, entry: OpenSpan, reason: str) -> None:
+        self._interrupt(entry, reason)
+        entry.is_open = False
+        entry.release()
+        handed.forget(entry.key)
+
+    def _interrupt(self, entry: OpenSpan, reason: str) -> None:
+        view = entry.partial()
+        said = dialects.read(view, entry.logs or ()) if view is not None else None
+        if view is None or said is None or said[0] not in NODES or entry.forked_from is not None:
+            return
+        entry.interrupted = entry.is_step = True
+        entry.kind, facts = said
+        handed.apply(entry.key, facts)
+        known = facts.output_messages or facts.output_text or facts.result is not None
+        facts.status = "partial" if known else "interrupted"
+        event = self._end_event(entry, view, entry.kind, facts)
+        event.type, event.payload = "NODE_INTERRUPTED", {"reason": reason, "record": event.payload}
+        self._put(event, view)
+
+    # --- logs ---------------------------------------------------------------------------------------------------------
+
+    def log(self, data: Any) -> None:
+        """A log record: joined to its open span when its event name says that it tells facts of an agent step."""
+        record = data.log_record
+        name = record.event_name or (record.attributes or {}).get("event.name")
+        if not isinstance(name, str) or not name:
+            return
+        use = dialects.log_use(name)
+        if use == "ignore":
+            return
+        entry = self.table.get((record.trace_id or 0, record.span_id or 0)) if use == "join" else None
+        if entry is None or not entry.add_log(frozen(from_sdk_log(data))):
+            self._counters.add("logs_unjoined")
+
+    # --- both ---------------------------------------------------------------------------------------------------------
+
+    def _put(self, event: StepEvent, view: SpanView) -> None:
+        self._write(self._placed(event, view))
+
+    def _placed(self, event: StepEvent, view: SpanView) -> StepEvent:
+        """The event with what the settings say of its place."""
+        if event.session is None and self._settings.session_attribute:
+            told = view.attributes.get(self._settings.session_attribute)
+            event.session = str(told) if told is not None else None
+        event.run = event.run or self._settings.run_id
+        return event
