@@ -61,15 +61,35 @@ def _one_of(*words: str) -> Callable[[Any], str]:
     return parse
 
 
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+
+
+def _size(value: Any) -> int:
+    """A positive number of bytes: ``33554432``, ``32M``, ``32 MiB``."""
+    text = str(value).strip().lower().removesuffix("ib").removesuffix("b").strip()
+    number, unit = (text[:-1], text[-1]) if text[-1:].isalpha() else (text, "")
+    if not number.strip().isdecimal() or unit not in _UNITS or int(number) == 0:
+        raise ValueError("a number of bytes such as 33554432 or 32M")
+    return int(number) * _UNITS[unit]
+
+
 TABLE: tuple[Setting, ...] = (
     Setting("path", None, _text, "directory of the recording; recording takes place only when it is set"),
     Setting("enabled", True, _flag, "false switches recording off wherever it was switched on"),
-    Setting("durability", "written", _one_of("written"), "written: in the kernel before the span's end returns"),
+    Setting(
+        "durability",
+        "written",
+        _one_of("written", "fsync"),
+        "written: in the kernel before the span's end returns, survives the process; fsync: on disk, survives the machine",
+    ),
     Setting(
         "content",
         "detached",
         _one_of("detached", "inline", "off"),
         "detached: in erasable cells beside the events; inline: in the events, not erasable; off: not recorded",
+    ),
+    Setting(
+        "segment_bytes", 256 * 2**20, _size, "a stream that has grown to this size is sealed and a new one goes on"
     ),
     Setting("origin", None, _text, "name of the writing host in the recording; default: the host name"),
     Setting(
@@ -94,6 +114,7 @@ class Settings:
     enabled: bool = True
     durability: str = "written"
     content: str = "detached"
+    segment_bytes: int = 256 * 2**20
     origin: str | None = None
     session_attribute: str | None = None
     run_id: str | None = None

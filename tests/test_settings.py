@@ -24,6 +24,11 @@ def test_arguments_beat_the_environment_and_the_environment_beats_the_defaults()
     assert settings.origin is None, "an empty variable is an absent one"
 
 
+@pytest.mark.parametrize(("size", "n"), [("2M", 2 << 20), ("2 MiB", 2 << 20), ("4096", 4096), (4096, 4096)])
+def test_sizes_may_have_units(size: str | int, n: int) -> None:
+    assert Settings.load({}, segment_bytes=size).segment_bytes == n
+
+
 @pytest.mark.parametrize(("text", "flag"), [("true", True), ("1", True), ("OFF", False), ("no", False)])
 def test_flags_are_read_in_the_usual_spellings(text: str, flag: bool) -> None:
     assert Settings.load({"OTEL_AGENTREC_ENABLED": text}).enabled is flag
@@ -35,6 +40,8 @@ def test_flags_are_read_in_the_usual_spellings(text: str, flag: bool) -> None:
         ({"OTEL_AGENTREC_CONTENT": "some"}, {}, "OTEL_AGENTREC_CONTENT='some'", "detached or inline or off"),
         ({}, {"content": "some"}, "content='some'", "detached or inline or off"),
         ({}, {"contents": "off"}, "unknown setting 'contents'", "did you mean content?"),
+        ({"OTEL_AGENTREC_SEGMENT_BYTES": "many"}, {}, "='many'", "such as 33554432 or 32M"),
+        ({}, {"segment_bytes": 0}, "segment_bytes=0", "such as 33554432 or 32M"),
         ({"OTEL_AGENTREC_ENABLED": "maybe"}, {}, "OTEL_AGENTREC_ENABLED='maybe'", "true or false"),
     ],
 )

@@ -32,6 +32,7 @@ def configure(
     listeners: Iterable[Any] = (),
     durability: str | None = None,
     content: str | None = None,
+    segment_bytes: int | None = None,
     origin: str | None = None,
     session_attribute: str | None = None,
     run_id: str | None = None,
@@ -47,7 +48,7 @@ def configure(
         path: the recording directory; default ``OTEL_AGENTREC_PATH``.
         sinks: receive node records.
         listeners: receive the events of every ``agent_run`` of this process.
-        durability, content, origin, session_attribute, run_id: see ``otel_agentrec.settings``.
+        durability, content, segment_bytes, origin, session_attribute, run_id: see ``otel_agentrec.settings``.
 
     Raises:
         ConfigurationError: no path, a setting that can't be used, or recording to another path already.
@@ -57,6 +58,7 @@ def configure(
         path=path,
         durability=durability,
         content=content,
+        segment_bytes=segment_bytes,
         origin=origin,
         session_attribute=session_attribute,
         run_id=run_id,

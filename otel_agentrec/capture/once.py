@@ -27,7 +27,7 @@ class SaidOnce:
 
     def __init__(self, write: Callable[[StepEvent], Any], stream: Callable[[], str | None]) -> None:
         self._write = write
-        self._stream = stream
+        self.stream = stream
         self._reset()
 
     def _reset(self) -> None:
@@ -83,11 +83,17 @@ class SaidOnce:
     def provider_seq(self, view: SpanView) -> int | None:
         """The seq of the PROVIDER_SEEN of a span."""
         known = self._providers.get(id(view.resource))
-        return known[1] if known is not None and self._at == self._stream() else None
+        return known[1] if known is not None and self._at == self.stream() else None
+
+    def say_again(self) -> None:
+        """The stream is not the one it seemed to be (its file was deleted): nothing counts as said."""
+        with self._lock:
+            self._headers.clear()
+            self._providers.clear()
 
     def _follow_stream(self) -> None:
         """A new stream stands alone: everything is said again in it."""
-        stream = self._stream()
+        stream = self.stream()
         if stream != self._at:
             self._at = stream
             self._headers.clear()

@@ -52,7 +52,13 @@ class Recorder:
         self.notices = Notices()
         self.counters = Counters("nodes", "swallowed", "late", "evicted", "abandoned", "reentrant", "content_missing")
         self.guard = Guard(self.counters, self.notices)
-        self._journal = Journal(self.path, origin=settings.host, content=settings.content)  # type: ignore[arg-type]
+        self._journal = Journal(
+            self.path,
+            origin=settings.host,
+            content=settings.content,  # type: ignore[arg-type]
+            durability=settings.durability,  # type: ignore[arg-type]
+            segment_bytes=settings.segment_bytes,
+        )
         self._turns = Turns(self._waiting_call_failed)
         self._once = SaidOnce(self._write, lambda: self._journal.stream)
         self._tracker = Tracker(self._write, self._once, settings, self.counters, self.notices)
@@ -161,15 +167,15 @@ class Recorder:
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _write(self, event: StepEvent) -> SealedAt | None:
+    def _write(self, event: StepEvent, only_in: str | None = None) -> SealedAt | None:
         where = Envelope(event.run, event.session, event.turn, event.step, event.trace or None, event.scope)
-        if self._sealed and event.type != "PROVIDER_SEEN":
-            self.counters.add("late")
-        if event.type == "NODE_RECORDED":
-            self.counters.add("nodes")
-        done = self._journal.append(event.type, event.payload, where)
+        done = self._journal.append(event.type, event.payload, where, only_in=only_in)
         if done is not None:
             self._stream = done.stream
+            if self._sealed and event.type != "PROVIDER_SEEN":
+                self.counters.add("late")
+            if event.type == "NODE_RECORDED":
+                self.counters.add("nodes")
         return done
 
     def _seal(self) -> None:

@@ -19,6 +19,7 @@ from otel_agentrec.capture.opening import Key, OpenSpan, OpenTable, RecentKeys, 
 from otel_agentrec.capture.spans import SpanView, from_sdk, from_sdk_log
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.facts import Facts, Kind
+from otel_agentrec.journal.journal import StreamMoved
 from otel_agentrec.settings import Settings
 
 __all__ = ["Tracker"]
@@ -31,13 +32,13 @@ class Tracker:
     """The live edge of one recorder.
 
     Args:
-        write: puts an event into the journal.
+        write: puts an event into the journal; the second argument is the stream whose events it points at, if any.
         once: what is said once per stream.
     """
 
     def __init__(
         self,
-        write: Callable[[StepEvent], object],
+        write: Callable[[StepEvent, str | None], object],
         once: SaidOnce,
         settings: Settings,
         counters: Counters,
@@ -107,7 +108,7 @@ class Tracker:
         if kind == Kind.AGENT:
             entry.outermost = not entry.is_under(Kind.AGENT)
         handed.apply(entry.key, facts)
-        self._put(steps.started_event(view, kind, facts, entry.path(), entry.outermost), view)
+        self._write(self._placed(steps.started_event(view, kind, facts, entry.path(), entry.outermost), view), None)
 
     # --- ends ---------------------------------------------------------------------------------------------------------
 
@@ -132,26 +133,30 @@ class Tracker:
         said = dialects.read(view, entry.logs or ())
         if said is not None:
             self._recent.add(key)
-            self._once.provider(span)
-            self._journal_end(entry, view, *said)
+            self._journal_end(entry, view, *said, span)
         handed.forget(key)
         entry.release()
 
-    def _journal_end(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts) -> None:
+    def _journal_end(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts, span: Any) -> None:
         entry.is_step, entry.kind = True, kind
         handed.apply(entry.key, facts)
         if kind == Kind.MODEL:
             self._look_for_content(facts)
-        event = self._end_event(entry, view, kind, facts)
-        if entry.forked_from is not None:  # the parent process records this span; here it only ended
-            event.type = "NODE_AMENDED"
-            event.payload = {"spanId": entry.span_id, "facts": facts.payload(), "forkedFrom": entry.forked_from}
+        if kind == Kind.AGENT and not entry.started:
+            entry.outermost = not entry.is_under(Kind.AGENT)
+
+        def event() -> StepEvent:
+            self._once.provider(span)
+            made = self._end_event(entry, view, kind, facts)
+            if entry.forked_from is not None:  # the parent process records this span; here it only ended
+                made.type = "NODE_AMENDED"
+                made.payload = {"spanId": entry.span_id, "facts": facts.payload(), "forkedFrom": entry.forked_from}
+            return made
+
         self._put(event, view)
 
     def _end_event(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts) -> StepEvent:
         """The event of an end; what stays the same from call to call is written before it and pointed at."""
-        if kind == Kind.AGENT and not entry.started:
-            entry.outermost = not entry.is_under(Kind.AGENT)
         attempts = summarise(entry.attempts or ())
         header = None
         if kind in NODES:
@@ -218,12 +223,17 @@ class Tracker:
         if view is None or said is None or said[0] not in NODES or entry.forked_from is not None:
             return
         entry.interrupted = entry.is_step = True
-        entry.kind, facts = said
+        kind, facts = said
+        entry.kind = kind
         handed.apply(entry.key, facts)
         known = facts.output_messages or facts.output_text or facts.result is not None
         facts.status = "partial" if known else "interrupted"
-        event = self._end_event(entry, view, entry.kind, facts)
-        event.type, event.payload = "NODE_INTERRUPTED", {"reason": reason, "record": event.payload}
+
+        def event() -> StepEvent:
+            made = self._end_event(entry, view, kind, facts)
+            made.type, made.payload = "NODE_INTERRUPTED", {"reason": reason, "record": made.payload}
+            return made
+
         self._put(event, view)
 
     # --- logs ---------------------------------------------------------------------------------------------------------
@@ -243,8 +253,22 @@ class Tracker:
 
     # --- both ---------------------------------------------------------------------------------------------------------
 
-    def _put(self, event: StepEvent, view: SpanView) -> None:
-        self._write(self._placed(event, view))
+    def _put(self, event: Callable[[], StepEvent], view: SpanView) -> None:
+        """Write an event that points at others of its stream. When another stream begins meanwhile, it is made anew."""
+        for _ in range(4):
+            before = self._once.stream()
+            made = self._placed(event(), view)
+            stream = self._once.stream()
+            if before not in (stream, None):
+                continue
+            try:
+                self._write(made, stream)
+                return
+            except StreamMoved:
+                self._once.say_again()
+        for key in ("header", "provider"):
+            made.payload.pop(key, None)
+        self._write(made, None)
 
     def _placed(self, event: StepEvent, view: SpanView) -> StepEvent:
         """The event with what the settings say of its place."""

@@ -30,6 +30,10 @@ Durability = Literal["written", "fsync"]
 _NOWHERE = Envelope()
 
 
+class StreamMoved(Exception):
+    """The stream that an event points into is not the one that is written now."""
+
+
 class Journal:
     """Append-only journal of a recording directory.
 
@@ -80,11 +84,19 @@ class Journal:
 
     # --- appending ---
 
-    def append(self, type_: str, payload: dict[str, Any], where: Envelope = _NOWHERE) -> SealedAt | None:
+    def append(
+        self, type_: str, payload: dict[str, Any], where: Envelope = _NOWHERE, *, only_in: str | None = None
+    ) -> SealedAt | None:
         """Write one event before returning; values are copied to disk, no reference to them is kept.
 
         Returns where it went, or None when it was dropped (counted), or when this very thread is inside a write already
         (a finaliser or signal handler): then the outer call writes it before it returns.
+
+        Args:
+            only_in: the stream whose events the payload points at by their seq.
+
+        Raises:
+            StreamMoved: the event would go to another stream than ``only_in``; nothing was written.
         """
         if self._owner == threading.get_ident():
             self.counters["pending"] += 1
@@ -96,6 +108,8 @@ class Journal:
             self._failed(e, 1)
             return None
         with self._held():
+            if only_in is not None and not self._goes_on(only_in):
+                raise StreamMoved(only_in)
             done = self._write(draft, type_, payload, where)
             commit = self._commit
         self._drain()
@@ -115,8 +129,9 @@ class Journal:
 
     @property
     def stream(self) -> str | None:
-        """Name of the stream that is open now."""
-        return self._writer.name if self._writer else None
+        """Name of the open stream that has room; None when the next event opens one."""
+        writer = self._writer
+        return writer.name if writer is not None and writer.length < self._segment_bytes else None
 
     def drop(self, count: int, reason: str) -> None:
         """Count something that could not be recorded; DROPPED goes into the chain with the next event."""
@@ -166,6 +181,13 @@ class Journal:
             self._index.settle()
             self.counters["index_misses"] = self._index.misses
         return done
+
+    def _goes_on(self, stream: str) -> bool:
+        """Whether the next event goes to this stream."""
+        writer = self._writer
+        return (
+            writer is not None and writer.name == stream and writer.length < self._segment_bytes and not writer.gone()
+        )
 
     def _seal_stream(self, writer: StreamWriter) -> SealedAt | None:
         """Seal and leave the open stream. Returns where its last event stands."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,10 +30,10 @@ AGENT = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"}
 class Live:
     """A provider with our processor, and the recording it writes."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, **settings: Any) -> None:
         self.path = path
         self.provider = TracerProvider(shutdown_on_exit=False)
-        self.processor = AgentRecSpanProcessor(path)
+        self.processor = AgentRecSpanProcessor(path, **settings)
         self.provider.add_span_processor(self.processor)
         self.tracer = self.provider.get_tracer("demo")
 
@@ -149,6 +150,36 @@ def test_the_request_header_is_said_once_and_two_agents_do_not_flip_it(live: Liv
     named = [e["payload"]["header"] for e in events(live.path, "NODE_RECORDED")]
     assert named[:2] == named[2:]
     assert set(named) == headers
+
+
+def test_each_segment_stands_alone(tmp_path: Path) -> None:
+    live = Live(tmp_path / "rec", segment_bytes=4_000)
+    attributes = {**CHAT, "gen_ai.system_instructions": '[{"type":"text","content":"be kind"}]'}
+    for _ in range(30):
+        with live.tracer.start_as_current_span("chat m", attributes=attributes):
+            pass
+    found = streams(live.path)
+    assert len(found) > 5
+    nodes = 0
+    for name, stream in found.items():
+        for event in stream:
+            if event["type"] == "NODE_RECORDED":
+                nodes += 1
+                assert stream[event["payload"]["header"]]["type"] == "REQUEST_HEADER", name
+                assert stream[event["payload"]["provider"]]["type"] == "PROVIDER_SEEN", name
+    assert nodes == 30
+
+
+def test_a_recording_deleted_under_the_program_goes_on_in_a_new_stream_that_stands_alone(live: Live) -> None:
+    attributes = {**CHAT, "gen_ai.system_instructions": '[{"type":"text","content":"be kind"}]'}
+    for _ in range(2):
+        with live.tracer.start_as_current_span("chat m", attributes=attributes):
+            if live.path.exists():
+                shutil.rmtree(live.path)
+    (stream,) = streams(live.path).values()
+    (node,) = [e for e in stream if e["type"] == "NODE_RECORDED"]
+    assert stream[node["payload"]["header"]]["type"] == "REQUEST_HEADER"
+    assert [e["payload"]["reason"] for e in stream if e["type"] == "DROPPED"]
 
 
 def test_each_provider_is_seen_once_with_sampler_and_limits(live: Live) -> None:
