@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from otel_agentrec._version import __version__
     from otel_agentrec.audit.report import VerifyReport
     from otel_agentrec.audit.verify import verify
+    from otel_agentrec.capture.configure import configure
     from otel_agentrec.capture.ingest import IngestReport, ingest
+    from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
+    from otel_agentrec.capture.recorder import Recorder
     from otel_agentrec.journal.reader import Recording, read_events
     from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
 
@@ -23,18 +26,25 @@ _ROOMS = {
     "audit.verify": ["verify"],
     "capture.ingest": ["IngestReport", "ingest"],
     "journal.reader": ["Recording", "read_events"],
+    "capture.configure": ["configure"],
+    "capture.processors": ["AgentRecLogProcessor", "AgentRecSpanProcessor"],
+    "capture.recorder": ["Recorder"],
     "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "AgentRecLogProcessor",
+    "AgentRecSpanProcessor",
     "IngestReport",
     "IoCaptureSink",
     "NodeIoRecord",
     "NodeType",
+    "Recorder",
     "Recording",
     "VerifyReport",
     "__version__",
+    "configure",
     "ingest",
     "read_events",
     "verify",
