@@ -18,7 +18,7 @@ import math
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -108,6 +108,45 @@ class _Shelf:
         self.owners: dict[bytes, Owner] = {}
         self.weight = 0
 
+    def put(self, draft: ListDraft, stored: StoredList) -> None:
+        """Keep a list in place of those that it continues."""
+        first = draft.items[0] if draft.items else None
+        older = self.lists.get(draft.path, ())
+        if isinstance(first, Run):
+            older = tuple(
+                old
+                for old in older
+                if (old.seq, 0, len(old.digests)) != (first.seq, first.start, first.stop) or old.path != first.path
+            )
+        self.lists[draft.path] = (stored, *older)[:RECENT]
+        for digest, before, own in zip(draft.digests, draft.owners, stored.owners, strict=True):
+            if before is None:
+                self.owners[digest] = own
+
+    def drop_oldest_list(self) -> bool:
+        """Drop one list; the newest of each path stays."""
+        path = max(self.lists, key=lambda path: len(self.lists[path]))
+        kept = self.lists[path]
+        self.lists[path] = kept[:-1] if len(kept) > 1 else kept
+        return len(kept) > 1
+
+    def drop_texts(self) -> bool:
+        """Drop the texts: what follows is then parsed whole, but still not stored twice."""
+        had = any(stored.text for kept in self.lists.values() for stored in kept)
+        for path, kept in self.lists.items():
+            self.lists[path] = tuple(replace(stored, text=None, ends=[]) for stored in kept)
+        return had
+
+    def weigh(self) -> int:
+        """Weigh anew.
+
+        Returns:
+            by how much the weight has changed.
+        """
+        before = self.weight
+        self.weight = sum(s.weight for kept in self.lists.values() for s in kept) + 200 * len(self.owners)
+        return self.weight - before
+
 
 class ListCache:
     """The lists that one stream has stored. ``key`` groups what may share content: (session, scope).
@@ -117,6 +156,7 @@ class ListCache:
 
     def __init__(self, max_weight: int = MAX_WEIGHT) -> None:
         self._shelves: OrderedDict[object, _Shelf] = OrderedDict()
+        self._with_text: OrderedDict[object, None] = OrderedDict()
         self._max_weight = max_weight
         self._weight = 0
 
@@ -151,20 +191,34 @@ class ListCache:
     def add(self, key: object, seq: int, drafts: Sequence[ListDraft]) -> None:
         """Remember lists whose event was written. Called under the writer's lock."""
         shelf = self._shelves.pop(key, None) or _Shelf()
-        before = shelf.weight
         for draft in drafts:
-            stored = draft.stored(seq)
-            kept = (stored, *shelf.lists.get(draft.path, ()))[:RECENT]
-            shelf.lists[draft.path] = kept
-            for digest, old, own in zip(draft.digests, draft.owners, stored.owners, strict=True):
-                if old is None:
-                    shelf.owners[digest] = own
-        shelf.weight = sum(s.weight for kept in shelf.lists.values() for s in kept) + 200 * len(shelf.owners)
-        self._weight += shelf.weight - before
+            shelf.put(draft, draft.stored(seq))
         self._shelves[key] = shelf
-        while self._weight > self._max_weight and self._shelves:
-            _, dropped = self._shelves.popitem(last=False)
-            self._weight -= dropped.weight
+        self._with_text[key] = None
+        self._with_text.move_to_end(key)
+        self._weight += shelf.weigh()
+        while self._weight > self._max_weight and self._drop_something(shelf):
+            pass
+
+    def _drop_something(self, current: _Shelf) -> bool:
+        """One step back to the bound, the cheapest first: another conversation's texts, older lists of this one, whole
+        conversations, the texts of this one. Its newest lists stay, or the next call would store them whole again."""
+        oldest = next(iter(self._with_text), None)
+        shelf = self._shelves[oldest] if oldest is not None else current
+        if shelf is not current:
+            del self._with_text[oldest]
+            shelf.drop_texts()
+        elif current.drop_oldest_list():
+            shelf = current
+        elif len(self._shelves) > 1:
+            dropped, shelf = self._shelves.popitem(last=False)
+            self._with_text.pop(dropped, None)
+            self._weight -= shelf.weight
+            return True
+        elif not current.drop_texts():
+            return False
+        self._weight += shelf.weigh()
+        return True
 
 
 def parse_elements(text: str, after: int | None = None) -> list[tuple[Json, int]]:

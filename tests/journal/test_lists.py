@@ -163,3 +163,29 @@ def test_the_cache_forgets_the_oldest_conversation_beyond_its_bound() -> None:
         cache.add(key, key, [cache.draft(key, "p", [message(i, "x" * 50) for i in range(5)])])
     assert len(cache._shelves) < 12
     assert cache.draft(49, "p", [message(0, "x" * 50)]).items == [Run(49, 0, 1, "p", 1)]
+
+
+def test_a_history_larger_than_the_bound_still_adds_only_what_is_new() -> None:
+    cache = ListCache(max_weight=20_000)
+    for turn in range(60):
+        draft = cache.draft("s", "p", raw([message(i, "x" * 500) for i in range(turn + 1)]))
+        assert sum(isinstance(item, bytes) for item in draft.items) == 1
+        cache.add("s", turn, [draft])
+
+
+def test_many_long_conversations_in_turn_still_add_only_what_is_new() -> None:
+    cache = ListCache(max_weight=200_000)
+    for turn in range(20):
+        for key in range(10):
+            draft = cache.draft(key, "p", raw([message(i, f"{key}{'x' * 2000}") for i in range(turn + 1)]))
+            assert sum(isinstance(item, bytes) for item in draft.items) == 1
+            cache.add(key, turn * 10 + key, [draft])
+        assert cache._weight <= 200_000
+
+
+def test_a_list_takes_the_place_of_those_that_it_continues() -> None:
+    cache = ListCache()
+    for turn in range(5):
+        cache.add("s", turn, [cache.draft("s", "p", raw([message(i) for i in range(turn + 1)]))])
+    (kept,) = cache._shelves["s"].lists["p"]
+    assert kept.seq == 4
