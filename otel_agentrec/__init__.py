@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
     from otel_agentrec.capture.recorder import Recorder
     from otel_agentrec.journal.reader import Recording, read_events
+    from otel_agentrec.nodes.read import read_nodes
+    from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
     from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
 
 _ROOMS = {
@@ -29,6 +31,8 @@ _ROOMS = {
     "capture.configure": ["configure"],
     "capture.processors": ["AgentRecLogProcessor", "AgentRecSpanProcessor"],
     "capture.recorder": ["Recorder"],
+    "nodes.read": ["read_nodes"],
+    "nodes.sinks": ["InMemoryIoCaptureSink", "JsonlIoCaptureSink"],
     "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
@@ -36,8 +40,10 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "AgentRecLogProcessor",
     "AgentRecSpanProcessor",
+    "InMemoryIoCaptureSink",
     "IngestReport",
     "IoCaptureSink",
+    "JsonlIoCaptureSink",
     "NodeIoRecord",
     "NodeType",
     "Recorder",
@@ -47,6 +53,7 @@ __all__ = [
     "configure",
     "ingest",
     "read_events",
+    "read_nodes",
     "verify",
 ]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
@@ -88,11 +88,17 @@ class Resolver:
     def close(self) -> None:
         self._cells.close()
 
-    def resolve(self, event: Event) -> dict[str, Json]:
-        """The payload with all references replaced. Values may be shared with other events: don't change them."""
+    def resolve(self, event: Event, *, only: Collection[str] | None = None) -> dict[str, Json]:
+        """The payload with all references replaced. Values may be shared with other events: don't change them.
+
+        Args:
+            only: paths (``$.payload.facts.result`` …) to resolve; references elsewhere are left as they are.
+        """
         shapes: dict[str, _Shape] = {}
 
         def leaf(node: dict[str, Json], path: str, number: int) -> Json:
+            if only is not None and path not in only:
+                return node
             if "$c" in node:
                 return self._value(event.seq, _cell_of(node, number))[0]
             shape = shapes[path] = _shape_of(node["$list"], path, number)
@@ -101,7 +107,8 @@ class Resolver:
             return list(values)
 
         payload = _walk(event.payload, leaf)
-        self._keep(event.seq, shapes)
+        if only is None:
+            self._keep(event.seq, shapes)
         return payload
 
     def _gather(self, seq: int, shape: _Shape) -> tuple[list[Json], int]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from otel_agentrec.journal.journal import Journal
-from otel_agentrec.journal.reader import Recording, StreamFile, read_events
+from otel_agentrec.journal.reader import Recording, Resolver, StreamFile, read_events
 
 from . import build
 
@@ -59,3 +59,16 @@ def test_a_number_that_is_not_there_is_an_index_error(tmp_path: Path) -> None:
     stream = build.Stream(tmp_path, NAME)
     with pytest.raises(IndexError, match="no readable event 7"):
         open_stream(stream).at(7)
+
+
+def test_only_the_paths_that_are_asked_for_are_resolved(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, origin="me")
+    for k in range(3):
+        history = [{"role": "user", "parts": [{"type": "text", "content": f"m{i}"}]} for i in range(k + 1)]
+        journal.append("NODE_RECORDED", {"type": "MODEL", "name": "m", "facts": {"messages": history, "outputText": "o"}})
+    journal.seal()
+    (stream,) = Recording(tmp_path).streams()
+    with Resolver(stream) as resolver:
+        facts = resolver.resolve(stream.at(2), only={"$.payload.facts.outputText"})["facts"]
+        assert facts["outputText"] == "o" and "$list" in facts["messages"]
+        assert len(resolver.resolve(stream.at(3))["facts"]["messages"]) == 3

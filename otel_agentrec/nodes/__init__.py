@@ -1,0 +1,1 @@
+"""The one fold: events to runs, steps and node records; sinks; readers."""

@@ -1,0 +1,81 @@
+"""The same call exported twice: under its own ids (copies, conflicts), or under new ones (probable re-exports)."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import Any
+
+from otel_agentrec.journal.events import Event
+from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, MERGED, OTHER_EXPORT, REEXPORT, Span, Table
+from otel_agentrec.nodes.source import Place, Source, facts_of
+
+__all__ = ["mark_reexports", "split_conflicts"]
+
+Json = Any
+_PLACED = ("header", "provider", "via")
+"""Payload keys that depend on the place in the stream, not on the span."""
+
+
+def split_conflicts(table: Table, source: Source) -> None:
+    """Compare the copies of each span: equal ones stay copies, others become spans of their own, both flagged."""
+    for spans in list(table.traces.values()):
+        for s in spans.values():
+            if s.extra is not None and s.extra.copies and s.is_node:
+                _compare(table, source, s)
+
+
+def _compare(table: Table, source: Source, s: Span) -> None:
+    more = s.more()
+    groups: dict[str, list[Place]] = {_content(source.event(s.place)): [s.place]}
+    for place in sorted(more.copies):
+        groups.setdefault(_content(source.event(place)), []).append(place)
+    (_, *more.copies), *others = groups.values()
+    for places in others:
+        s.marks |= CONFLICT
+        other = _span_of(source.event(places[0]), s)
+        other.marks |= CONFLICT | OTHER_EXPORT
+        other.more().copies = places[1:]
+        table.extra.append(other)
+
+
+def _span_of(e: Event, s: Span) -> Span:
+    """The skeleton of one more export of ``s``."""
+    alone = Table()
+    other = alone.add(e)
+    assert other is not None
+    other.trace, other.span, other.parent, other.session = s.trace, s.span, s.parent, other.session or s.session
+    return other
+
+
+def _content(e: Event) -> str:
+    """What an export says, in a form that can be compared; the order of keys does not count."""
+    payload = {k: v for k, v in e.payload.items() if k not in _PLACED}
+    said = [payload, e.session, e.run, e.turn, e.step, (e.trace or {}).get("parentSpanId")]
+    return json.dumps(said, sort_keys=True, ensure_ascii=True, default=repr)
+
+
+def mark_reexports(table: Table, source: Source, session_of: dict[Span, str | None]) -> dict[Span, Span]:
+    """Mark spans with new ids that repeat a call: same session, call id (of a model: response id), start and content.
+
+    Returns:
+        marked span -> the span that it repeats, which is the one that was journalled first.
+    """
+    alike: dict[tuple[object, ...], list[Span]] = defaultdict(list)
+    for s in table:
+        if s.is_node and s.state == ENDED and s.ident and s.start is not None and not s.marks & (MERGED | CONFLICT):
+            session = session_of.get(s)
+            if session is not None:
+                alike[s.kind, session, s.ident, s.scope, s.start, s.end].append(s)
+    repeats: dict[Span, Span] = {}
+    for spans in alike.values():
+        if len(spans) < 2:
+            continue
+        first: dict[str, Span] = {}
+        for s in sorted(spans, key=lambda s: s.place):
+            facts = facts_of(source.event(s.place))
+            same = first.setdefault(json.dumps([s.kind, facts], sort_keys=True, default=repr), s)
+            if same is not s:
+                s.marks |= REEXPORT
+                repeats[s] = same
+    return repeats

@@ -1,0 +1,184 @@
+"""The one fold: the events of a recording, in any order, to runs and node records.
+
+Pass 1 reads all events without content and keeps a small skeleton per span; then duplicates are found, tools are paired
+with the calls that asked for them, and everything is put in cause order. Pass 2 builds one record at a time, when it is
+asked for. Any permutation of the same events gives the same view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from otel_agentrec.journal.events import Event
+from otel_agentrec.journal.facts import Kind
+from otel_agentrec.journal.reader import Recording
+from otel_agentrec.nodes.belonging import Belonging
+from otel_agentrec.nodes.copies import mark_reexports, split_conflicts
+from otel_agentrec.nodes.merge import merge_calls
+from otel_agentrec.nodes.order import cause_order
+from otel_agentrec.nodes.pairing import Pairing, agent_of, is_alone
+from otel_agentrec.nodes.record import Builder, record_id
+from otel_agentrec.nodes.recovery import Recovery
+from otel_agentrec.nodes.runs import Run, runs_of
+from otel_agentrec.nodes.skeleton import INTERRUPTED, MERGED, OPEN, REEXPORT, Span, Table
+from otel_agentrec.nodes.source import MemorySource, RecordingSource, Source
+from otel_agentrec.records import NodeIoRecord
+
+__all__ = ["View", "fold"]
+
+
+def fold(events: Iterable[Event] | Recording, *, live: Collection[str] | Callable[[str], bool] = ()) -> View:
+    """Fold a recording, or events in memory.
+
+    Args:
+        events: a Recording, or events whose payloads hold their content already.
+        live: of events in memory, the streams that are still being written; a recording's files tell it themselves.
+    """
+    if isinstance(events, Recording):
+        return View(RecordingSource(events))
+    return View(MemorySource(events, live))
+
+
+class View:
+    """The merged view of a recording.
+
+    Args:
+        source: where the events are read from.
+        steps: turn id -> number of model calls of that turn that the source does not hold any more.
+    """
+
+    def __init__(self, source: Source, steps: Mapping[str, int] | None = None) -> None:
+        self._source = source
+        self._table = table = Table()
+        for event in source.events():
+            table.add(event)
+        _resolve_record_ids(table, source)
+        split_conflicts(table, source)
+        table.link()
+        for s in table:
+            if s.state == OPEN and not source.is_live(s.stream):
+                s.state = INTERRUPTED
+        merge_calls(table, source)
+        self._belonging = belonging = Belonging(table)
+        leading = [s for s in table if s.is_node and not s.marks & MERGED]
+        sessions = {s: belonging.session(s) for s in leading}
+        repeats = mark_reexports(table, source, sessions)
+        self._pairing = Pairing(source, leading, belonging.run, sessions.__getitem__)
+        for tool in self._pairing.tools:
+            if tool.asked is not None and is_alone(tool):
+                belonging.join(tool, tool.asked)
+        self._order = cause_order(leading, belonging.leader)
+        _count_steps(self._order, belonging, repeats, steps or {})
+        self._builder = Builder(source, belonging, self._pairing)
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """All runs, the earliest first."""
+        recovery = Recovery(self._source, self._belonging, self._pairing)
+        recovered: list[Span] = []
+        for s in self._order:
+            if s.kind == Kind.MODEL:
+                recovered.extend(model for model, _, _ in recovery.passed(s))
+        return runs_of(self._table, self._belonging, recovered, recovery.open_calls())
+
+    def records(self, run: str | None = None) -> Iterator[NodeIoRecord]:
+        """The records in cause order, each built when it is asked for.
+
+        Calls that a live process has not finished are left out; a call whose process died is ``interrupted`` or
+        ``partial``.
+
+        Args:
+            run: only records of the run with this id.
+        """
+        recovery = Recovery(self._source, self._belonging, self._pairing)
+        for s in self._order:
+            wanted = run is None or self._belonging.run(s) == run
+            record = self._builder.build(s) if wanted and s.state != OPEN else None
+            if s.kind == Kind.MODEL:
+                messages = record.inputs["messages"] if record is not None else None
+                for model, index, result in recovery.passed(s, messages):
+                    if run is None or self._belonging.run(model) == run:
+                        yield self._builder.recovered(model, index, result, s)
+            if record is not None:
+                yield record
+
+    # --- for live use: the fold is made again and again over a window of recent spans ---------------------------------
+
+    def final(self, told: Callable[[Span], bool]) -> Iterator[tuple[Span, NodeIoRecord]]:
+        """(leading span, record) of calls that have ended, with all spans around them that tell of the same call.
+
+        Args:
+            told: whether a call was handed out before, as it is now.
+        """
+        recovery = Recovery(self._source, self._belonging, self._pairing)
+        for s in self._order:
+            new = s.state != OPEN and not _is_inside_open(s) and not told(s)
+            if s.kind == Kind.MODEL:  # what shows in the messages of an earlier call was found then
+                for model, index, result in recovery.passed(s, None if new else []):
+                    yield model, self._builder.recovered(model, index, result, s)
+            if new:
+                yield s, self._builder.build(s)
+
+    @property
+    def leading(self) -> list[Span]:
+        """The leading spans of all calls, in cause order."""
+        return self._order
+
+    def spans(self) -> Iterator[Span]:
+        """All spans."""
+        return iter(self._table)
+
+    def turn(self, s: Span) -> str | None:
+        return self._belonging.turn(s)
+
+
+def _is_inside_open(s: Span) -> bool:
+    """Is a span around this one still open that may tell of the same call?"""
+    for above in s.lineage():
+        if above.kind == s.kind or above.kind is None:
+            return above.state == OPEN
+        if above.is_node or above.kind == Kind.AGENT:
+            return False
+    return False
+
+
+def _resolve_record_ids(table: Table, source: Source) -> None:
+    """Hand events that name a record, or a span without its trace, to the span that is meant."""
+    if not table.by_record:
+        return
+    by_id: dict[str, Span] = {}
+    for s in table:
+        by_id.setdefault(s.span, s)
+        by_id[record_id(s)] = s
+    for name, place in table.by_record:
+        if name in by_id:
+            table.amend(by_id[name], place, source.event(place))
+
+
+def _count_steps(
+    order: list[Span], belonging: Belonging, repeats: Mapping[Span, Span], before: Mapping[str, int]
+) -> None:
+    """Number the model calls of each turn from 1; a tool has the step of the call that asked for it.
+
+    A tool that no call asked for has the step of the last model call of its agent before it.
+    """
+    count = dict(before)
+    latest: dict[tuple[str | None, Span | None], int | None] = {}
+    for s in order:
+        given = next((m.extra.step for m in s.members() if m.extra is not None and m.extra.step is not None), None)
+        turn = belonging.turn(s)
+        if s.kind == Kind.MODEL and not s.marks & REEXPORT:
+            key = turn or s.span
+            count[key] = count.get(key, 0) + 1
+            s.step = given if given is not None else count[key]
+            latest[turn, agent_of(s)] = latest[turn, None] = s.step
+        elif given is not None:
+            s.step = given
+        elif s.asked is not None:
+            s.step = s.asked.step
+        else:
+            s.step = latest.get((turn, agent_of(s)), latest.get((turn, None)))
+    for s, first in repeats.items():
+        if s.kind == Kind.MODEL:
+            s.step = first.step

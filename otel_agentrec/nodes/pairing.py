@@ -1,0 +1,183 @@
+"""Which model call asked for which tool call.
+
+By call id where the tool span has one; else by the requesting model call (same run, same agent), the tool's name, its
+arguments, then order. No id is made up.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from otel_agentrec.journal.facts import Kind
+from otel_agentrec.nodes.merge import same_name
+from otel_agentrec.nodes.skeleton import REEXPORT, Call, Span
+from otel_agentrec.nodes.source import Source
+from otel_agentrec.nodes.text import calls_in, parsed
+
+__all__ = ["Pairing", "agent_of", "calls_of"]
+
+Json = Any
+Named = Callable[[Span], str | None]
+
+
+def calls_of(model: Span) -> tuple[Call, ...]:
+    """The calls that a model call asked for, by the first of its spans that tells."""
+    return next((s.calls for s in model.members() if s.calls), ())
+
+
+def call_id_of(tool: Span) -> str | None:
+    return next((s.ident for s in tool.members() if s.ident), None)
+
+
+def tool_name_of(tool: Span) -> str | None:
+    return next((s.name for s in tool.members() if s.name), None)
+
+
+def agent_of(s: Span) -> Span | None:
+    """The nearest agent around a span."""
+    return next((above for above in s.lineage() if above.kind == Kind.AGENT), None)
+
+
+def _when(s: Span) -> tuple[int, tuple[str, int]]:
+    return (s.start if s.start is not None else 0), s.place
+
+
+class Pairing:
+    """Pairs the tools of a recording with the calls that asked for them (sets ``asked`` and ``call_no`` of tools).
+
+    Args:
+        nodes: the leading spans of all calls.
+        run_of, session_of: what is known of a span's run and session before tools join runs.
+    """
+
+    def __init__(self, source: Source, nodes: Iterable[Span], run_of: Named, session_of: Named) -> None:
+        self._source = source
+        self._run_of, self._session_of = run_of, session_of
+        leading = sorted(nodes, key=_when)
+        self.models = [s for s in leading if s.kind == Kind.MODEL and not s.marks & REEXPORT]
+        self.tools = [s for s in leading if s.kind == Kind.TOOL]
+        self.claimed: set[tuple[Span, int]] = set()
+        """(model call, index of the call) that a tool span answers."""
+        self._arguments: OrderedDict[Span, list[Json]] = OrderedDict()
+        self._by_id()
+        self._by_name()
+
+    def unanswered(self) -> list[tuple[Span, int, Call]]:
+        """Calls without a tool span: (model call, index, call)."""
+        return [
+            (model, i, call)
+            for model in self.models
+            for i, call in enumerate(calls_of(model))
+            if (model, i) not in self.claimed
+        ]
+
+    def loose_names(self) -> set[tuple[str | None, str | None]]:
+        """(run, tool name) of tool spans that no call could be found for."""
+        return {(self._run_of(t), tool_name_of(t)) for t in self.tools if t.asked is None}
+
+    def implied_id(self, tool: Span) -> str | None:
+        """The call id of a tool span that has none itself, where only one call can be meant; else None."""
+        if tool.asked is None or tool.call_no < 0:
+            return None
+        calls = calls_of(tool.asked)
+        same = [i for i, (_, name) in enumerate(calls) if name and same_name(name, calls[tool.call_no][1] or "")]
+        if len(same) > 1:
+            asked, mine = self.asked_arguments(tool.asked), self._own_arguments(tool)
+            same = [i for i in same if i < len(asked) and asked[i] == mine]
+        return calls[tool.call_no][0] if same == [tool.call_no] else None
+
+    def asked_arguments(self, model: Span) -> list[Json]:
+        """The arguments of each call in ``calls_of(model)``; empty when they are not known."""
+        if model not in self._arguments:
+            told = next((s for s in model.members() if s.calls), model)
+            asked = calls_in(self._source.facts(told.place, ("outputMessages",)).get("outputMessages"))
+            fits = [(c["id"], c["name"]) for c in asked] == [tuple(c) for c in calls_of(model)]
+            self._arguments[model] = [c["arguments"] for c in asked] if fits else []
+            if len(self._arguments) > 64:
+                self._arguments.popitem(last=False)
+        return self._arguments[model]
+
+    # --- by call id ---------------------------------------------------------------------------------------------------
+
+    def _by_id(self) -> None:
+        asked: dict[str, list[tuple[Span, int]]] = defaultdict(list)
+        for model in self.models:
+            for i, (call_id, _) in enumerate(calls_of(model)):
+                if call_id:
+                    asked[call_id].append((model, i))
+        for tool in self.tools:
+            call_id = call_id_of(tool)
+            found = self._nearest(tool, asked.get(call_id, [])) if call_id else None
+            if found is not None:
+                tool.asked, tool.call_no = found
+                self.claimed.add(found)
+
+    def _nearest(self, tool: Span, candidates: list[tuple[Span, int]]) -> tuple[Span, int] | None:
+        """The request that is meant: in the tool's run, else in its session; the latest one before the tool."""
+        run, session, agent = self._run_of(tool), self._session_of(tool), agent_of(tool)
+        mine = [c for c in candidates if self._run_of(c[0]) == run]
+        if not mine and session is not None and is_alone(tool):
+            mine = [c for c in candidates if self._session_of(c[0]) == session]
+        before = [c for c in mine if _when(c[0]) <= _when(tool)]
+        if before:
+            return max(before, key=lambda c: (agent_of(c[0]) is agent, _when(c[0])))
+        return min(mine, key=lambda c: _when(c[0]), default=None)
+
+    # --- by name, arguments, order ------------------------------------------------------------------------------------
+
+    def _by_name(self) -> None:
+        coming: dict[str | None, deque[tuple[Span, int, str]]] = defaultdict(deque)
+        for model, i, (_, name) in self.unanswered():
+            if name:
+                coming[self._run_of(model)].append((model, i, name))
+        waiting: dict[str | None, list[tuple[Span, int, str]]] = defaultdict(list)
+        for tool in self.tools:
+            name = tool_name_of(tool)
+            if tool.asked is not None or call_id_of(tool) or not name:
+                continue
+            run = self._run_of(tool)
+            while coming[run] and _when(coming[run][0][0]) <= _when(tool):
+                waiting[run].append(coming[run].popleft())
+            candidates = [call for call in waiting[run] if same_name(call[2], name)]
+            if candidates:
+                found = self._best(tool, candidates)
+                waiting[run].remove(found)
+                tool.asked, tool.call_no = found[:2]
+                self.claimed.add(found[:2])
+
+    def _best(self, tool: Span, candidates: list[tuple[Span, int, str]]) -> tuple[Span, int, str]:
+        agent = agent_of(tool)
+        if len(candidates) == 1:
+            return candidates[0]
+        mine = self._own_arguments(tool)
+
+        def rank(c: tuple[Span, int, str]) -> tuple[bool, int, tuple[int, tuple[str, int]], int]:
+            model, i, _ = c
+            asked = self.asked_arguments(model)
+            likeness = _likeness(mine, asked[i]) if i < len(asked) else 0
+            return agent_of(model) is agent, likeness, _when(model), -i
+
+        return max(candidates, key=rank)
+
+    def _own_arguments(self, tool: Span) -> Json:
+        for s in tool.members():
+            arguments = self._source.facts(s.place, ("arguments",)).get("arguments")
+            if arguments is not None:
+                return parsed(arguments)
+        return None
+
+
+def _likeness(mine: Json, asked: Json) -> int:
+    """2 for equal arguments, 1 when the tool only has more of them (defaults were filled in), else 0."""
+    if mine == asked:
+        return 2
+    if isinstance(mine, dict) and isinstance(asked, dict) and all(k in mine and mine[k] == v for k, v in asked.items()):
+        return 1
+    return 0
+
+
+def is_alone(tool: Span) -> bool:
+    """Does the tool stand at the top of its trace, without an agent or a model call above it?"""
+    return not any(above.is_node or above.kind == Kind.AGENT for above in tool.lineage())

@@ -1,0 +1,193 @@
+"""Pass 2 of the fold: one NodeIoRecord from all that the events of a call tell."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from otel_agentrec.nodes.belonging import Belonging
+from otel_agentrec.nodes.pairing import Pairing, calls_of
+from otel_agentrec.nodes.skeleton import OTHER_EXPORT, Span
+from otel_agentrec.nodes.source import Place, Source
+from otel_agentrec.nodes.text import calls_in, is_cut, parsed, reasoning_in, text_in
+from otel_agentrec.nodes.told import Told
+from otel_agentrec.records import JournalRef, NodeIoRecord, NodeType, node_id
+
+__all__ = ["RECORD_NAMESPACE", "Builder", "record_id"]
+
+Json = Any
+
+RECORD_NAMESPACE = uuid.UUID("6b1f8c2e-0f5d-5a57-9a4e-3f0d8e6f7a10")
+"""Namespace of all record ids that are not given: UUIDv5 of ``<traceId>/<spanId>`` in it."""
+
+
+def record_id(s: Span) -> str:
+    """The id of a span's record. An export that contradicts the first one is told apart by its place."""
+    name = f"{s.trace}/{s.span}" if s.trace else s.span
+    if s.marks & OTHER_EXPORT:
+        name += f"/{s.stream}#{s.seq}"
+    return str(uuid.uuid5(RECORD_NAMESPACE, name))
+
+
+class Builder:
+    """Builds records; content is read from the source when a record is asked for."""
+
+    def __init__(self, source: Source, belonging: Belonging, pairing: Pairing) -> None:
+        self._source, self._belonging, self._pairing = source, belonging, pairing
+        self._headers: dict[Place, dict[str, Json]] = {}
+
+    def build(self, s: Span) -> NodeIoRecord:
+        """The record of the call that ``s`` leads."""
+        told = Told(self._source, s)
+        facts, flags = told.facts, told.flags()
+        kind = NodeType(s.kind)
+        own = self._tool(s, facts, flags) if kind is NodeType.TOOL else self._model(told)
+        run, turn = self._belonging.run(s), self._belonging.turn(s)
+        start, end = told.times()
+        if start is not None and end is not None and end < start:
+            flags.append("negative_duration")
+        status, error = told.status()
+        event = told.events[0]
+        return NodeIoRecord(
+            record_id=record_id(s),
+            node_type=kind,
+            node_id=node_id(kind, run, turn, s.step, own.get("tool_call_id"), own.get("tool_name")),
+            run_id=run,
+            session_id=self._belonging.session(s),
+            turn_id=turn,
+            step=s.step,
+            started_at_epoch_ms=None if start is None else start // 1_000_000,
+            captured_at_epoch_ms=None if end is None else end // 1_000_000,
+            duration_ms=None if start is None or end is None else max(0, (end - start) // 1_000_000),
+            retry_count=told.retry_count(),
+            provider=facts.get("provider"),
+            operation=facts.get("operation"),
+            status=status,
+            error=error,
+            agent_name=facts.get("agentName") or self._belonging.agent_name(s),
+            user_id=facts.get("userId") or self._belonging.user(s),
+            dialect=facts.get("dialect"),
+            trace_id=s.trace or None,
+            span_id=s.span if s.trace else None,
+            parent_span_id=s.parent,
+            merged_span_ids=[m.span for m in told.members[1:]],
+            copies_seen=1 + (len(s.extra.copies) if s.extra is not None else 0),
+            journal=JournalRef(event.stream, event.seq, event.hash),
+            retries=told.retries(),
+            answered_from=s.extra.answered if s.extra is not None else None,
+            flags=sorted(set(flags)),
+            attributes=facts.get("attributes"),
+            **own,
+        )
+
+    def recovered(self, model: Span, index: int, result: Json, seen_in: Span) -> NodeIoRecord:
+        """A tool call without a span, whose result was seen in the messages of a later model call."""
+        call_id, name = calls_of(model)[index]
+        asked = self._pairing.asked_arguments(model)
+        run, turn = self._belonging.run(model), self._belonging.turn(model)
+        event = self._source.event(seen_in.place)
+        arguments = asked[index] if index < len(asked) else None
+        return NodeIoRecord(
+            record_id=str(uuid.uuid5(RECORD_NAMESPACE, f"{run}/{call_id}/{record_id(model)}")),
+            node_type=NodeType.TOOL,
+            node_id=node_id(NodeType.TOOL, run, turn, model.step, call_id, name),
+            run_id=run,
+            session_id=self._belonging.session(model),
+            turn_id=turn,
+            step=model.step,
+            inputs={"name": name, "arguments": arguments, "callId": call_id},
+            outputs=parsed(result),
+            tool_name=name,
+            tool_call_id=call_id,
+            agent_name=self._belonging.agent_name(model),
+            dialect="recovered",
+            trace_id=model.trace or None,
+            journal=JournalRef(event.stream, event.seq, event.hash),
+        )
+
+    def _model(self, told: Told) -> dict[str, Any]:
+        facts, header = told.facts, self._header(told)
+        model = facts.get("model") or facts.get("responseModel")
+        messages, raw = _parsed_calls(facts.get("outputMessages")), facts.get("outputRaw")
+        text, reasoning = facts.get("outputText"), facts.get("reasoningText")
+        return {
+            "model_id": model,
+            "inputs": {
+                "model": model,
+                "messages": _parsed_calls(facts.get("messages")),
+                "systemInstructions": header.get("instructions"),
+                "tools": header.get("tools"),
+                "parameters": header.get("parameters"),
+            },
+            "output_text": text if text is not None else text_in(messages),
+            "outputs": messages if raw is None else raw,
+            "reasoning_text": reasoning if reasoning is not None else reasoning_in(messages),
+            "tool_calls": _tool_calls(messages, facts.get("calls")),
+            "response_model": facts.get("responseModel"),
+            "response_id": facts.get("responseId"),
+            "finish_reasons": facts.get("finishReasons") or [],
+            "streamed": facts.get("streamed"),
+            "input_tokens": facts.get("inputTokens"),
+            "output_tokens": facts.get("outputTokens"),
+            "cache_read_tokens": facts.get("cacheReadTokens"),
+            "cache_write_tokens": facts.get("cacheWriteTokens"),
+            "reasoning_tokens": facts.get("reasoningTokens"),
+            "other_tokens": facts.get("otherTokens"),
+        }
+
+    def _tool(self, s: Span, facts: dict[str, Json], flags: list[str]) -> dict[str, Any]:
+        name, arguments, result = facts.get("toolName"), facts.get("arguments"), facts.get("result")
+        call_id = facts.get("toolCallId") or self._pairing.implied_id(s)
+        if is_cut(arguments):
+            flags.append("input_truncated")
+        if is_cut(result):
+            flags.append("output_truncated")
+        return {
+            "inputs": {"name": name, "arguments": parsed(arguments), "callId": call_id},
+            "outputs": parsed(result),
+            "output_text": facts.get("outputText"),
+            "tool_name": name,
+            "tool_call_id": call_id,
+        }
+
+    def _header(self, told: Told) -> dict[str, Json]:
+        """Instructions, tools and parameters of a model call: the first REQUEST_HEADER that its spans point at."""
+        for event in told.events:
+            payload = event.payload.get("record") or {} if event.type == "NODE_INTERRUPTED" else event.payload
+            seq = payload.get("header")
+            if not isinstance(seq, int):
+                continue
+            place = Place(event.stream, seq)
+            if place not in self._headers:
+                try:
+                    self._headers[place] = self._source.event(place).payload
+                except LookupError:  # the header's line is damaged
+                    continue
+                if len(self._headers) > 16:
+                    self._headers.pop(next(iter(self._headers)))
+            return self._headers[place]
+        return {}
+
+
+def _tool_calls(messages: Json, calls: Json) -> list[dict[str, Json]] | None:
+    """The calls that a model asked for: from its messages, else from the ids and names that the event tells."""
+    said = calls_in(messages) if isinstance(messages, list) else []
+    if said or not isinstance(calls, list) or not calls:
+        return said if isinstance(messages, list) or isinstance(calls, list) else None
+    return [{"id": c.get("id"), "name": c.get("name"), "arguments": None} for c in calls if isinstance(c, dict)]
+
+
+def _parsed_calls(messages: Json) -> Json:
+    """Messages with the arguments of tool calls parsed; everything else as it is, markers in their place."""
+    return [_parsed_message(m) for m in messages] if isinstance(messages, list) else messages
+
+
+def _parsed_message(message: Json) -> Json:
+    parts = message.get("parts") if isinstance(message, dict) else None
+    if not isinstance(parts, list) or not any(_has_call_text(p) for p in parts):
+        return message
+    return {**message, "parts": [{**p, "arguments": parsed(p["arguments"])} if _has_call_text(p) else p for p in parts]}
+
+
+def _has_call_text(part: Json) -> bool:
+    return isinstance(part, dict) and part.get("type") == "tool_call" and isinstance(part.get("arguments"), str)

@@ -1,0 +1,161 @@
+"""The runs of a recording: what belongs to each, whether it is complete, and what it cost."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from otel_agentrec.journal.facts import Kind
+from otel_agentrec.nodes.belonging import Belonging
+from otel_agentrec.nodes.skeleton import ENDED, FAILED, MERGED, OPEN, OTHER_EXPORT, REEXPORT, ROOT_MISSING, Span, Table
+
+__all__ = ["Run", "runs_of"]
+
+Json = Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of an agent, or one trace without an agent. Times are milliseconds since the epoch.
+
+    ``members`` are the span ids of its agents, steps, model and tool calls, and of foreign spans below them;
+    ``missing_parents`` the ids of spans that its members name as parents and nobody delivered; ``open`` the span ids of
+    calls that a live process has not finished.
+
+    ``unpaired`` lists calls that a model asked for and nobody answered:
+    ``{callId, toolName, requestedBy, status: "unknown_outcome"}``.
+
+    ``tokens`` = ``{input, output}`` over its model calls, each counted once; None where no call tells.
+    """
+
+    id: str
+    session: str | None = None
+    agent: str | None = None
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    status: str = "ok"
+    """``open``, ``ok``, ``error`` or ``interrupted``."""
+    complete: bool = True
+    missing_parents: list[str] = field(default_factory=list)
+    members: list[str] = field(default_factory=list)
+    records: int = 0
+    """Model and tool calls, recovered ones too, probable re-exports not."""
+    open: list[str] = field(default_factory=list)
+    unpaired: list[dict[str, Json]] = field(default_factory=list)
+    tokens: dict[str, int | None] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        """The run with camelCase keys, ready for JSON."""
+        return {
+            "id": self.id,
+            "session": self.session,
+            "agent": self.agent,
+            "startedAtEpochMs": self.started_ms,
+            "endedAtEpochMs": self.ended_ms,
+            "status": self.status,
+            "complete": self.complete,
+            "missingParents": self.missing_parents,
+            "members": self.members,
+            "records": self.records,
+            "open": self.open,
+            "unpaired": self.unpaired,
+            "tokens": self.tokens,
+        }
+
+
+def runs_of(
+    table: Table, belonging: Belonging, recovered: Iterable[Span], unanswered: Iterable[tuple[Span, int]]
+) -> list[Run]:
+    """All runs, the earliest first.
+
+    Args:
+        recovered: for each tool call without a span whose result was found, the model call that asked for it.
+        unanswered: calls that nobody answered: (model call, index of the call).
+    """
+    found = Counter(belonging.run(model) for model in recovered)
+    spans_of: dict[str, list[Span]] = defaultdict(list)
+    for s in table:
+        spans_of[belonging.run(s)].append(s)
+    unpaired: dict[str, list[dict[str, Json]]] = defaultdict(list)
+    for model, i in unanswered:
+        call_id, name = next(s.calls for s in model.members() if s.calls)[i]
+        unpaired[belonging.run(model)].append(
+            {"callId": call_id, "toolName": name, "requestedBy": model.span, "status": "unknown_outcome"}
+        )
+    foreign = _foreign_below(table, belonging)
+    runs = [
+        _run(run, spans, foreign.get(run, []), unpaired.get(run, []), table, belonging, found[run])
+        for run, spans in spans_of.items()
+    ]
+    return sorted(runs, key=lambda r: (r.started_ms or 0, r.id))
+
+
+def _run(
+    run: str,
+    spans: list[Span],
+    foreign: list[str],
+    unpaired: list[dict[str, Json]],
+    table: Table,
+    belonging: Belonging,
+    recovered: int,
+) -> Run:
+    agents = sorted(belonging.agents(run), key=lambda s: (s.start or 0, s.place))
+    counted = [s for s in spans if s.is_node and not s.marks & (MERGED | REEXPORT)]
+    unended = [s for s in spans if s.state != ENDED]
+    live = [s for s in unended if s.state == OPEN]
+    missing = sorted({p for s in spans if s.marks & ROOT_MISSING and (p := table.missing_parent(s))})
+    outer = agents or counted
+    if live:
+        status = "open"
+    elif any(s.state != ENDED for s in outer):
+        status = "interrupted"
+    else:
+        last = max(outer, key=lambda s: (s.end or 0, s.place), default=None)
+        status = "error" if last is not None and last.marks & FAILED else "ok"
+    starts = [s.start for s in spans if s.start is not None]
+    ends = [s.end for s in spans if s.end is not None]
+    models = [s for s in counted if s.kind == Kind.MODEL and not s.marks & OTHER_EXPORT]
+    sessions = {x for s in (agents or counted) if (x := belonging.session(s))} or {
+        s.session for s in counted if s.session
+    }
+    return Run(
+        id=run,
+        session=sessions.pop() if len(sessions) == 1 else None,
+        agent=next((s.name for s in agents if s.name), None),
+        started_ms=min(starts) // 1_000_000 if starts else None,
+        ended_ms=max(ends) // 1_000_000 if ends and not live else None,
+        status=status,
+        complete=not missing and not unended,
+        missing_parents=missing,
+        members=sorted({*(s.span for s in spans if s.trace), *foreign}),
+        records=recovered + sum(1 for s in counted if s.state != OPEN),
+        open=sorted(s.span for s in live),
+        unpaired=unpaired,
+        tokens={"input": _total(models, "tokens_in"), "output": _total(models, "tokens_out")},
+    )
+
+
+def _total(models: list[Span], which: str) -> int | None:
+    """The sum over model calls; of each call, the span that the record takes its tokens from counts."""
+    told = []
+    for model in models:
+        span = next((s for s in model.members() if s.tokens_in is not None or s.tokens_out is not None), model)
+        told.append(getattr(span, which))
+    known = [n for n in told if n is not None]
+    return sum(known) if known else None
+
+
+def _foreign_below(table: Table, belonging: Belonging) -> dict[str, list[str]]:
+    """run id -> ids of spans that are not journalled, with an ancestor in that run."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for trace, links in table.links.items():
+        spans = table.traces.get(trace, {})
+        for child in links:
+            at, steps = child, 0
+            while at in links and at not in spans and steps < 1000:
+                at, steps = links[at], steps + 1
+            if child not in spans and at in spans:
+                found[belonging.run(spans[at])].append(child)
+    return found

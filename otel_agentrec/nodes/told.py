@@ -1,0 +1,99 @@
+"""All that the events tell of one call: the facts of its spans, brought together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from otel_agentrec.journal.events import Event
+from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, OUTERMOST, PUT_OUT, REEXPORT, ROOT_MISSING, Span
+from otel_agentrec.nodes.source import Place, Source, facts_of
+
+__all__ = ["Told"]
+
+Json = Any
+Facts = dict[str, Json]
+
+TOKENS = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens", "otherTokens")
+_OF_ONE_SPAN = {*TOKENS, "status", "errorType", "errorMessage", "retryCount", "retries", "flags", "dialect"}
+"""Facts that are not filled up from the other spans of a call, or in a way of their own."""
+
+
+class Told:
+    """The facts of one call.
+
+    ``facts`` are those of the leading span; what it does not tell is filled up from the other spans, outermost first.
+    Tokens come from one span and are never summed; status and error are those of the outermost span.
+    """
+
+    def __init__(self, source: Source, leader: Span) -> None:
+        self._source = source
+        self.members = leader.members()
+        self.events: list[Event] = []
+        self.each: list[Facts] = []
+        for member in self.members:
+            event, facts = self._read(member)
+            self.events.append(event)
+            self.each.append(facts)
+        self.facts = dict(self.each[0])
+        for other in self.each[1:]:
+            for key, value in other.items():
+                if key not in _OF_ONE_SPAN and self.facts.get(key) is None:
+                    self.facts[key] = value
+        counted = next((f for f in self.each if any(f.get(key) is not None for key in TOKENS[:2])), self.each[0])
+        self.facts.update({key: counted.get(key) for key in TOKENS})
+
+    def _read(self, s: Span) -> tuple[Event, Facts]:
+        """The leading event of a span, and the facts of all its events: the first one to tell a fact counts."""
+        event = self._source.event(s.place)
+        facts = dict(facts_of(event))
+        for place in self._further(s, "attributes_dropped" in (facts.get("flags") or ())):
+            for key, value in facts_of(self._source.event(place)).items():
+                if facts.get(key) is None:
+                    facts[key] = value
+        return event, facts
+
+    def _further(self, s: Span, incomplete: bool) -> list[Place]:
+        """Further events worth reading. What was known earlier says nothing new, unless the end lost attributes."""
+        places = list(s.extra.amended) if s.extra is not None else []
+        if s.state != ENDED or incomplete:
+            if s.extra is not None and s.extra.interrupted not in (None, s.place):
+                places.append(s.extra.interrupted)
+            if s.started_seq not in (-1, s.seq):
+                places.append(Place(s.stream, s.started_seq))
+        return places
+
+    def status(self) -> tuple[str, dict[str, Json] | None]:
+        """(status, error) of the call."""
+        at = next((i for i, m in enumerate(self.members) if m.marks & OUTERMOST), 0)
+        span, facts = self.members[at], self.each[at]
+        failed = facts.get("status") == "error" or bool(span.marks & FAILED)
+        error = None
+        if failed or facts.get("errorType") is not None:
+            error = {"type": facts.get("errorType"), "message": facts.get("errorMessage")}
+        if span.state != ENDED:
+            return ("partial" if span.marks & PUT_OUT else "interrupted"), error
+        return ("error" if failed else facts.get("status") or "ok"), error
+
+    def flags(self) -> list[str]:
+        flags = [flag for facts in self.each for flag in facts.get("flags") or ()]
+        for bit, flag in ((CONFLICT, "conflict"), (REEXPORT, "probable_reexport")):
+            if self.members[0].marks & bit:
+                flags.append(flag)
+        if any(m.marks & ROOT_MISSING for m in self.members):
+            flags.append("root_missing")
+        return flags
+
+    def retry_count(self) -> int:
+        """The most retries that any of the spans saw."""
+        seen = [f.get("retryCount") or len(f.get("retries") or ()) for f in self.each]
+        return max(*seen, *(m.extra.retries for m in self.members if m.extra is not None), 0)
+
+    def retries(self) -> list[dict[str, Json]]:
+        return max((f.get("retries") or [] for f in self.each), key=len)
+
+    def times(self) -> tuple[int | None, int | None]:
+        """Start and end in nanoseconds; of an interrupted call the end is when the recorder gave it up."""
+        s = self.members[0]
+        if s.end is None and s.extra is not None and s.extra.interrupted is not None:
+            return s.start, self._source.event(s.extra.interrupted).ts * 1_000_000
+        return s.start, s.end

@@ -1,0 +1,177 @@
+"""Each call counts once: copies, conflicts, probable re-exports, several instrumentations of one call."""
+
+from __future__ import annotations
+
+import pytest
+
+from otel_agentrec.nodes.fold import fold
+
+from .telling import Telling, asks, does, text
+
+SAID = {"messages": [text("user", "hi")], "outputMessages": [text("assistant", "hello")]}
+USED = {"inputTokens": 100, "outputTokens": 10}
+
+
+def spans(t: Telling):
+    return [(r.span_id, r.merged_span_ids) for r in fold(t.events).records()]
+
+
+def test_case_015_copies_conflict_free_and_a_probable_reexport():
+    t = Telling()
+    pay = does("pay", '{"eur":5}', "paid", "c1")
+    for _ in range(2):
+        t.model("chat", at=(0, 50), facts={"responseId": "resp_1", **USED}, session="conv")
+        t.tool("pay", at=(60, 90), facts=pay, session="conv")
+    t.tool("pay", at=(60, 90), facts=dict(reversed(pay.items())), session="conv")
+    t.tool("again", trace="t2", at=(60, 90), facts=pay, session="conv")
+    view = fold(t.events)
+    chat, first, suspect = view.records()
+    assert (chat.copies_seen, first.copies_seen, first.flags) == (2, 3, [])
+    assert (suspect.span_id, suspect.flags) == ("again", ["probable_reexport"])
+    totals = [run.tokens for run in view.runs]
+    assert totals[0] == {"input": 100, "output": 10}
+    assert sum(run.records for run in view.runs) == 2
+
+
+def test_a_model_call_exported_again_under_new_ids_counts_once():
+    t = Telling()
+    t.model("m", trace="t1", facts={"responseId": "r", **USED, **SAID}, session="s")
+    t.model("n", trace="t2", facts={"responseId": "r", **USED, **SAID}, session="s")
+    view = fold(t.events)
+    assert [r.flags for r in view.records()] == [[], ["probable_reexport"]]
+    assert [run.tokens["input"] for run in view.runs] == [100, None]
+
+
+def test_another_content_under_the_same_ids_is_a_conflict_and_both_stay():
+    t = Telling()
+    t.tool("x", facts=does("f", "{}", "one", "c1"))
+    t.tool("x", facts=does("f", "{}", "two", "c1"))
+    t.tool("x", facts=does("f", "{}", "two", "c1"))
+    first, second = fold(t.events).records()
+    assert (first.outputs, first.flags, first.copies_seen) == ("one", ["conflict"], 1)
+    assert (second.outputs, second.flags, second.copies_seen) == ("two", ["conflict"], 2)
+    assert first.record_id != second.record_id
+
+
+def test_equal_response_id_and_other_scope_is_one_call():
+    t = Telling()
+    t.model("inner", trace="t2", at=(1, 2), scope="native", facts={"responseId": "r", "retryCount": 2, **USED})
+    t.model("outer", trace="t1", at=(0, 3), scope="otel", facts={"responseId": "r", "retryCount": 1, **SAID})
+    (record,) = fold(t.events).records()
+    assert (record.span_id, record.merged_span_ids) == ("outer", ["inner"])
+    assert record.retry_count == 2
+    assert (record.input_tokens, record.output_tokens) == (100, 10)
+    assert record.output_text == "hello"
+
+
+def test_equal_response_ids_of_one_scope_are_two_calls():
+    t = Telling()
+    for i in range(3):
+        t.model(f"m{i}", at=(10 * i, 10 * i + 5), facts={"responseId": "same", **SAID})
+    assert spans(t) == [("m0", []), ("m1", []), ("m2", [])]
+
+
+def test_a_server_that_repeats_ids_under_two_instrumentations():
+    t = Telling()
+    for i in range(3):
+        t.model(f"a{i}", trace=f"t{i}", at=(10 * i, 10 * i + 5), scope="a", facts={"responseId": "same", **SAID})
+        t.model(f"b{i}", trace=f"u{i}", at=(10 * i + 1, 10 * i + 4), scope="b", facts={"responseId": "same"})
+    assert spans(t) == [("a0", ["b0"]), ("a1", ["b1"]), ("a2", ["b2"])]
+
+
+@pytest.mark.parametrize("between", [None, "step", "foreign"])
+def test_nested_model_spans_are_one_call(between):
+    t = Telling()
+    t.model("outer", at=(0, 9), facts={**SAID, "status": "error", "errorType": "E"})
+    if between == "step":
+        t.span("STEP_ENDED", "between", kind="chain", parent="outer")
+    elif between == "foreign":
+        t.tell("LINKS", {"links": {"t1": {"between": "outer"}}})
+    t.model("inner", parent="between" if between else "outer", at=(1, 8), facts={**USED, "responseId": "r"})
+    (record,) = fold(t.events).records()
+    assert (record.span_id, record.merged_span_ids, record.status) == ("outer", ["inner"], "error")
+    assert (record.input_tokens, record.response_id) == (100, "r")
+
+
+def test_the_outermost_span_with_content_leads_but_the_outermost_gives_the_status():
+    t = Telling()
+    t.model("outer", at=(0, 9), facts={"model": "m", "status": "error"})
+    t.model("inner", parent="outer", at=(1, 8), facts=SAID)
+    (record,) = fold(t.events).records()
+    assert (record.span_id, record.merged_span_ids, record.status, record.model_id) == (
+        "inner",
+        ["outer"],
+        "error",
+        "m",
+    )
+
+
+def test_a_model_call_below_a_tool_or_an_agent_is_a_call_of_its_own():
+    t = Telling()
+    t.model("outer", at=(0, 9), facts=SAID)
+    t.tool("tool", parent="outer", at=(1, 8), facts=does("f"))
+    t.model("inner", parent="tool", at=(2, 7), facts=SAID)
+    assert spans(t) == [("outer", []), ("tool", []), ("inner", [])]
+
+
+def test_siblings_of_two_scopes_with_the_same_words_are_one_call():
+    t = Telling()
+    t.agent("a0", at=(0, 99))
+    t.model("outer", parent="a0", at=(0, 9), scope="a", facts=SAID)
+    t.model("inner", parent="a0", at=(1, 8), scope="b", facts={**USED, "outputMessages": [text("assistant", "hello")]})
+    assert spans(t) == [("outer", ["inner"])]
+
+
+def test_concurrent_calls_of_two_scopes_with_other_words_are_two():
+    t = Telling()
+    t.model("one", trace="t1", at=(0, 9), scope="a", facts=SAID)
+    t.model("two", trace="t2", at=(1, 8), scope="b", facts={"outputMessages": [text("assistant", "something else")]})
+    assert spans(t) == [("one", []), ("two", [])]
+
+
+def test_an_interval_that_fits_two_calls_is_merged_with_neither():
+    t = Telling()
+    t.model("one", trace="t1", at=(0, 9), scope="a", facts=SAID)
+    t.model("two", trace="t2", at=(0, 9.5), scope="a", facts=SAID)
+    t.model("which", trace="t3", at=(1, 8), scope="b", facts=SAID)
+    assert len(spans(t)) == 3
+
+
+def test_an_mcp_call_inside_execute_tool_is_one_tool():
+    t = Telling()
+    t.tool("outer", at=(0, 9), scope="agents", facts=does("search", '{"q":1}', None, "c1"))
+    t.tool("mcp", parent="outer", at=(1, 8), scope="mcp", facts=does("search", None, "found"))
+    (record,) = fold(t.events).records()
+    assert (record.span_id, record.merged_span_ids, record.outputs, record.tool_call_id) == (
+        "outer",
+        ["mcp"],
+        "found",
+        "c1",
+    )
+
+
+def test_a_tool_that_calls_another_tool_stays_two():
+    t = Telling()
+    t.tool("outer", at=(0, 9), facts=does("plan", "{}", "x", "c1"))
+    t.tool("inner", parent="outer", at=(1, 8), facts=does("search", "{}", "y", "c2"))
+    assert spans(t) == [("outer", []), ("inner", [])]
+
+
+def test_a_tool_reported_by_two_scopes_is_one():
+    t = Telling()
+    t.agent("a0", at=(0, 99))
+    t.model("m", parent="a0", at=(0, 1), facts=asks(("c1", "f", '{"n":1}'), ("c2", "f", '{"n":2}')))
+    for n in (1, 2):
+        t.tool(f"x{n}", parent="a0", at=(1 + n, 9 + n), scope="a", facts=does("f", f'{{"n":{n}}}', n, f"c{n}"))
+        t.tool(f"y{n}", parent="a0", at=(1.2 + n, 8 + n), scope="b", facts=does("f", f'{{"n":{n}}}', n))
+    assert spans(t) == [("m", []), ("x1", ["y1"]), ("x2", ["y2"])]
+
+
+def test_agent_and_step_spans_never_count():
+    t = Telling()
+    t.agent("a0", at=(0, 9), facts=USED)
+    t.span("STEP_ENDED", "s", kind="embeddings", parent="a0", facts=USED)
+    t.model("m", parent="a0", at=(1, 2), facts=USED)
+    view = fold(t.events)
+    assert [r.span_id for r in view.records()] == ["m"]
+    assert view.runs[0].tokens == {"input": 100, "output": 10}
