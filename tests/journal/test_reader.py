@@ -65,7 +65,9 @@ def test_only_the_paths_that_are_asked_for_are_resolved(tmp_path: Path) -> None:
     journal = Journal(tmp_path, origin="me")
     for k in range(3):
         history = [{"role": "user", "parts": [{"type": "text", "content": f"m{i}"}]} for i in range(k + 1)]
-        journal.append("NODE_RECORDED", {"type": "MODEL", "name": "m", "facts": {"messages": history, "outputText": "o"}})
+        journal.append(
+            "NODE_RECORDED", {"type": "MODEL", "name": "m", "facts": {"messages": history, "outputText": "o"}}
+        )
     journal.seal()
     (stream,) = Recording(tmp_path).streams()
     with Resolver(stream) as resolver:
