@@ -24,19 +24,17 @@ import base64
 import hashlib
 from typing import Any
 
-from otel_agentrec.journal.jcs import spell
+import orjson
+
+from otel_agentrec.journal.jcs import BYTES_PER_MEMBER, MAX_INT, spell, spell_fast
 from otel_agentrec.journal.plain import Unordered, plain, type_name
 
-__all__ = ["BYTES_PER_MEMBER", "MAX_BYTES", "MAX_DEPTH", "denormalise", "normalise", "restore"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "denormalise", "normalise", "restore"]
 
 Json = Any
 
 MAX_DEPTH = 64
 MAX_BYTES = 32 * 1024 * 1024
-BYTES_PER_MEMBER = 16
-"""A value may hold max_bytes / 16 members: a list that is shared over and over unfolds to any number of them."""
-
-_MAX_INT = 2**53 - 1
 _MAX_DECIMAL_BITS = 2048
 """Python may be told to refuse the decimal digits of larger integers (``sys.set_int_max_str_digits``)."""
 _BOTTOM = 20_000
@@ -71,6 +69,9 @@ def normalise(
         signed_zero: False writes −0.0 as 0, as RFC 8785 by itself does.
     """
     try:
+        fast = spell_fast(value, min(max_depth, MAX_DEPTH), max_bytes, dollars=False)
+        if fast is not None and len(fast) <= max_bytes:
+            return orjson.loads(fast)
         return _Normaliser(max_depth, max_bytes, cell, signed_zero).run(value)
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -95,8 +96,11 @@ class _Normaliser:
         self.cell = cell
         self.signed_zero = signed_zero
         self.max_members = max_bytes // BYTES_PER_MEMBER
+        self.short = (max_bytes - 2) // 6  # a control character takes six bytes
         self.members = 0
         self.chars = 0
+        # Large leaves by id (and the leaf itself, so that its id stays taken): one of them may stand in many places.
+        self.large: dict[int, tuple[object, Json]] = {}
         self.todo: _Todo = []
         # Each container that was made, after the one it lies in: (container, that one, the place in it, depth, unordered).
         self.made: list[tuple[Any, Any, Any, int, list[Json] | None]] = []
@@ -119,6 +123,7 @@ class _Normaliser:
                 path.add(id(x))
                 self.todo.append((x, None, None, 0))
                 parent[place] = self._open(form, parent, place, depth)
+        self._count(0)
         self._finish()
         return top[0]
 
@@ -131,15 +136,19 @@ class _Normaliser:
             if x is None or kind is bool:
                 return x, False
             if kind is str:
-                return self._fit(_text(x), len(x)), False
+                return self._fit(x, _text(x)), False
             if kind is int:
-                return _integer(x), False
+                return (x if -MAX_INT <= x <= MAX_INT else self._integer(x)), False
             if kind is float:
                 return self._float(x), False
             if kind is bytes:
-                return self._fit({"$b64": base64.b64encode(x).decode()}, len(x)), False
+                return self._fit(x, {"$b64": base64.b64encode(x).decode()}), False
             x = plain(x, self.max_members)
         return type_name(type(x)), False
+
+    def _integer(self, x: int) -> Json:
+        digits = str(x) if x.bit_length() <= _MAX_DECIMAL_BITS else hex(x)
+        return self._fit(digits, {"$int": digits})
 
     def _float(self, x: float) -> Json:
         if x != x:
@@ -150,22 +159,30 @@ class _Normaliser:
             return x
         if x == 0 and self.signed_zero and str(x) == "-0.0":
             return {"$f64": "-0"}
-        return int(x) if -_MAX_INT <= x <= _MAX_INT else x
+        return int(x) if -MAX_INT <= x <= MAX_INT else x
 
-    def _fit(self, leaf: Json, size: int) -> Json:
-        """The leaf (``size`` is the number of its characters or bytes), cut if it is too large by itself."""
-        if size * 6 > self.max_bytes:  # a control character takes six
-            cut = self._cut(leaf, only_above=self.max_bytes)
-            if cut is not None:
-                return cut
-        self.chars += size
+    def _fit(self, x: str | bytes, leaf: Json) -> Json:
+        """The form of a string or of bytes, cut if it is too large by itself."""
+        if len(x) > self.short:
+            known = self.large.get(id(x))
+            if known is None:
+                cut = self._cut(leaf, only_above=self.max_bytes)
+                known = self.large[id(x)] = (x, leaf if cut is None else cut)
+            leaf = known[1]
+            if type(leaf) is dict and "$cut" in leaf:
+                return leaf
+        self.chars += len(x)
+        self._count(0)
         return leaf
+
+    def _count(self, members: int) -> None:
+        self.members += members
+        if self.members > self.max_members or self.chars > _COUNTED * self.max_bytes:
+            raise _TooMany
 
     def _open(self, form: Any, parent: Any, place: Any, depth: int) -> Json:
         """A container of the normal form, its members looked at or put on the list of what is to do."""
-        self.members += len(form)
-        if self.members > self.max_members or self.chars > _COUNTED * self.max_bytes:
-            raise _TooMany
+        self._count(len(form))
         unordered: list[Json] | None = None
         made: Any
         if type(form) is dict:
@@ -191,7 +208,9 @@ class _Normaliser:
         named: dict[str, Any] = {}
         for key, x in form.items():
             if type(key) is not str:
-                return None
+                if not issubclass(type(key), str):
+                    return None
+                key = str.__str__(key)
             name = _text(key)
             if type(name) is not str:
                 return None
@@ -203,9 +222,9 @@ class _Normaliser:
         """Put the form of every member in its place in ``box``; what is no short plain leaf has to wait."""
         for place, x in members:
             kind = type(x)
-            if kind is str and x.isascii() and len(x) < 1024:
+            if kind is str and x.isascii() and len(x) <= self.short:
                 self.chars += len(x)
-            elif x is None or kind is bool or (kind is int and -_MAX_INT <= x <= _MAX_INT):
+            elif x is None or kind is bool or (kind is int and -MAX_INT <= x <= MAX_INT):
                 pass
             else:
                 self.todo.append((x, box, place, depth + 1))
@@ -229,7 +248,8 @@ class _Normaliser:
         count, digest = 0, hashlib.sha256()
         for piece in spell(form):
             count += len(piece)
-            digest.update(piece)
+            if self.cell:
+                digest.update(piece)
             if count > _COUNTED * self.max_bytes:
                 return {"$cut": {"bytes": None}}
         if count <= only_above:
@@ -250,12 +270,6 @@ def _text(x: str) -> Json:
         return units.decode("utf-16-be")
     except UnicodeDecodeError:
         return {"$u16": base64.b64encode(units).decode()}
-
-
-def _integer(x: int) -> Json:
-    if -_MAX_INT <= x <= _MAX_INT:
-        return x
-    return {"$int": str(x) if x.bit_length() <= _MAX_DECIMAL_BITS else hex(x)}
 
 
 def _size(form: Json, sizes: dict[int, int]) -> int:
@@ -291,6 +305,8 @@ def _read(value: Json, python: bool, depth: int) -> Json:
         return value
     if type(value) is list:
         return [_read(x, python, depth + 1) for x in value]
+    if type(value) is int and not -MAX_INT <= value <= MAX_INT:
+        return float(value)  # RFC 8785 writes a double such as 2^63 as a whole number, with its shortest digits
     if type(value) is not dict:
         return value
     if any(key.startswith("$") and not key.startswith("$$") for key in value):

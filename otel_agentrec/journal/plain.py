@@ -12,6 +12,7 @@ import datetime
 import enum
 import os
 import re
+import types
 from collections.abc import Mapping, Sequence, Set
 from itertools import islice
 from typing import Any
@@ -80,7 +81,7 @@ def _plain(value: Any, limit: int) -> object:
     if issubclass(kind, float):
         return float.__float__(value)
     if issubclass(kind, (bytes, bytearray, memoryview)):
-        return bytes(value)
+        return memoryview(value).tobytes()
     if issubclass(kind, enum.Enum):
         return value._value_
     if issubclass(kind, dict):
@@ -99,6 +100,8 @@ def _plain(value: Any, limit: int) -> object:
         return _model(value)
     if hasattr(kind, "dtype") and hasattr(kind, "tolist"):  # arrays and scalars of numpy, torch, pandas
         return value.tolist()
+    if issubclass(kind, types.SimpleNamespace):
+        return dict.copy(value.__dict__)
     if issubclass(kind, _TIMES):
         return value.isoformat()
     if issubclass(kind, datetime.timedelta):
@@ -116,8 +119,8 @@ def _model(value: Any) -> object:
         dumped = value.model_dump(warnings=False)
     except TypeError:
         dumped = value.model_dump()
-    # Anything else could dump itself for ever.
-    return dict(dumped) if issubclass(type(dumped), Mapping) else _text(value, type(value))
+    # What dumps a model again could do so for ever.
+    return _text(value, type(value)) if hasattr(type(dumped), "model_dump") else dumped
 
 
 def _text(value: object, kind: Any) -> object:
