@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import orjson
@@ -136,19 +137,19 @@ class _Normaliser:
             if x is None or kind is bool:
                 return x, False
             if kind is str:
-                return self._fit(x, _text(x)), False
+                return self._fit(x, _text), False
             if kind is int:
                 return (x if -MAX_INT <= x <= MAX_INT else self._integer(x)), False
             if kind is float:
                 return self._float(x), False
             if kind is bytes:
-                return self._fit(x, {"$b64": base64.b64encode(x).decode()}), False
+                return self._fit(x, _bytes), False
             x = plain(x, self.max_members)
         return type_name(type(x)), False
 
     def _integer(self, x: int) -> Json:
         digits = str(x) if x.bit_length() <= _MAX_DECIMAL_BITS else hex(x)
-        return self._fit(digits, {"$int": digits})
+        return self._fit(digits, lambda digits: {"$int": digits})
 
     def _float(self, x: float) -> Json:
         if x != x:
@@ -161,14 +162,15 @@ class _Normaliser:
             return {"$f64": "-0"}
         return int(x) if -MAX_INT <= x <= MAX_INT else x
 
-    def _fit(self, x: str | bytes, leaf: Json) -> Json:
+    def _fit(self, x: Any, form: Callable[[Any], Json]) -> Json:
         """The form of a string or of bytes, cut if it is too large by itself."""
-        if len(x) > self.short:
-            known = self.large.get(id(x))
-            if known is None:
-                cut = self._cut(leaf, only_above=self.max_bytes)
-                known = self.large[id(x)] = (x, leaf if cut is None else cut)
-            leaf = known[1]
+        if len(x) <= self.short:
+            leaf = form(x)
+        else:
+            if id(x) not in self.large:
+                leaf = form(x)
+                self.large[id(x)] = (x, self._cut(leaf, only_above=self.max_bytes) or leaf)
+            leaf = self.large[id(x)][1]
             if type(leaf) is dict and "$cut" in leaf:
                 return leaf
         self.chars += len(x)
@@ -189,17 +191,17 @@ class _Normaliser:
             form = form.copy()
             made = self._named(form)
             if made is not None:
-                self._fill(made, list(made.items()), depth)
+                self._fill(made, made.items(), depth)
             else:
                 unordered = [list(pair) for pair in form.items()]
                 made = {"$map": unordered}
                 for pair in unordered:
-                    self._fill(pair, list(enumerate(pair)), depth)
+                    self._fill(pair, enumerate(pair), depth)
         else:
             made = list(form)
             if type(form) is Unordered:
                 unordered = made
-            self._fill(made, list(enumerate(made)), depth)
+            self._fill(made, enumerate(made), depth)
         self.made.append((made, parent, place, depth, unordered))
         return made
 
@@ -207,18 +209,19 @@ class _Normaliser:
         """The dict with its keys as they are written; None when they are no distinct strings of Unicode."""
         named: dict[str, Any] = {}
         for key, x in form.items():
-            if type(key) is not str:
+            name: Any = key
+            if type(key) is not str or not key.isascii():
                 if not issubclass(type(key), str):
                     return None
-                key = str.__str__(key)
-            name = _text(key)
-            if type(name) is not str:
-                return None
+                name = _text(str.__str__(key))
+                if type(name) is not str:
+                    return None
+            self.chars += len(name)
             named["$" + name if name.startswith("$") else name] = x
             self.chars += len(name)
         return named if len(named) == len(form) else None
 
-    def _fill(self, box: Any, members: list[tuple[Any, Any]], depth: int) -> None:
+    def _fill(self, box: Any, members: Iterable[tuple[Any, Any]], depth: int) -> None:
         """Put the form of every member in its place in ``box``; what is no short plain leaf has to wait."""
         for place, x in members:
             kind = type(x)
@@ -255,6 +258,10 @@ class _Normaliser:
         if count <= only_above:
             return None
         return {"$cut": {"bytes": count, "sha256": digest.hexdigest()} if self.cell else {"bytes": count}}
+
+
+def _bytes(x: bytes) -> Json:
+    return {"$b64": base64.b64encode(x).decode()}
 
 
 def _text(x: str) -> Json:

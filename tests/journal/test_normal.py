@@ -300,6 +300,11 @@ def test_control_characters_count_as_what_they_take() -> None:
     assert normalise(["\x00" * 20], max_bytes=124) == ["\x00" * 20]
 
 
+def test_keys_count_too() -> None:
+    assert normalise([{"k" * 1000: 1}, 2.0], max_bytes=500) == [{"$cut": {"bytes": 1006}}, 2]
+    assert normalise([{"k" * 1000: 1, 2: 3}], max_bytes=500) == [{"$map": [[2, 3], [{"$cut": {"bytes": 1002}}, 1]]}]
+
+
 def test_a_cycle_is_cut() -> None:
     loop: dict[str, Any] = {"a": 1.0}
     loop["self"] = [loop]
