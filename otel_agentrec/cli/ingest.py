@@ -1,0 +1,103 @@
+"""``otel-agentrec ingest``: files of the OpenTelemetry Collector and others into a recording."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from otel_agentrec.cli.command import command as make_command
+from otel_agentrec.cli.command import json_option
+
+if TYPE_CHECKING:
+    from otel_agentrec.capture.ingest import IngestReport
+
+__all__ = ["command"]
+
+
+@make_command(
+    examples="""
+    otel-agentrec ingest traces.jsonl --out agentrec
+    otel-agentrec ingest traces.jsonl logs.jsonl --out agentrec --json
+    """
+)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@click.option("--out", required=True, metavar="DIR", type=click.Path(), help="The recording to write into.")
+@json_option
+def command(files: tuple[str, ...], out: str, as_json: bool) -> None:
+    """Turn OTLP files (JSON lines or protobuf; traces and logs) into a recording.
+
+    Give the files of traces and logs that belong together in one go. Lines that can't be read are left out and counted, in
+    the recording and on stderr.
+    """
+    from otel_agentrec.capture.ingest import ingest
+    from otel_agentrec.cli.terminal import print_json, reader_may_leave
+
+    with _progress() as advance:
+        report = ingest(files, out, progress=advance)
+    _tell_losses(report)
+    with reader_may_leave():
+        if as_json:
+            print_json(report.to_json())
+        else:
+            _print(report, out)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on stderr while files are read; none when stderr is no terminal."""
+    from otel_agentrec.cli.terminal import console
+
+    bar_console = console(stderr=True)
+    if not bar_console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=bar_console, transient=True) as progress:
+        task = progress.add_task("reading", total=None)
+
+        def advance(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        yield advance
+
+
+def _tell_losses(report: IngestReport) -> None:
+    import sys
+
+    from otel_agentrec.cli.terminal import plain
+    from otel_agentrec.cli.wording import count
+
+    lines = [plain(note) for note in report.notes]
+    if report.quarantined_count:
+        lines.append(f"{count(report.quarantined_count, 'line')} could not be read and {_is(report)} left out:")
+        lines += [f"  {plain(str(line))}" for line in report.quarantined]
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def _is(report: IngestReport) -> str:
+    return "is" if report.quarantined_count == 1 else "are"
+
+
+def _print(report: IngestReport, out: str) -> None:
+    from rich.text import Text
+
+    from otel_agentrec.cli.terminal import console
+    from otel_agentrec.cli.wording import count
+
+    say = console()
+    found = [
+        count(report.agents, "agent step"),
+        count(report.models, "model call"),
+        count(report.tools, "tool call"),
+        count(report.logs_recorded, "log record"),
+    ]
+    other = f"; {count(report.foreign, 'other span')} left out" if report.foreign else ""
+    say.print(f"{', '.join(found)} from {count(report.files, 'file')}{other}")
+    say.print(Text(f"otel-agentrec show {shlex.quote(out)}", style="cyan"), soft_wrap=True)

@@ -1,0 +1,90 @@
+"""``otel-agentrec show``: a run as a timeline."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from otel_agentrec.cli.command import command as make_command
+from otel_agentrec.cli.command import json_option, recording_argument
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from otel_agentrec.nodes.runs import Run
+    from otel_agentrec.records import NodeIoRecord
+
+__all__ = ["choose", "command", "print_run"]
+
+
+@make_command(
+    examples="""
+    otel-agentrec show agentrec
+    otel-agentrec show agentrec 4bf92f35
+    otel-agentrec show agentrec --json
+    """
+)
+@recording_argument
+@click.argument("run", metavar="[RUN]", required=False)
+@json_option
+def command(recording: str, run: str | None, as_json: bool) -> None:
+    """Show a run as a timeline: turns, their steps, and the model and tool calls of each.
+
+    RUN is a run's id or the beginning of it, as `runs` lists them. Without RUN it is the newest one.
+    """
+    from otel_agentrec.cli.terminal import console, print_json
+    from otel_agentrec.cli.timeline import turns_json
+
+    chosen, records, others = choose(recording, run)
+    if as_json:
+        print_json({**chosen.to_json(), "turns": turns_json(records)})
+        return
+    print_run(console(), chosen, records)
+    if others:
+        from otel_agentrec.cli.wording import count
+
+        more = f"the newest run; {count(others, 'other')}: otel-agentrec runs {shlex.quote(recording)}"
+        console(stderr=True).print(more, style="dim", soft_wrap=True)
+
+
+def choose(recording: str | Path, run: str | None) -> tuple[Run, list[NodeIoRecord], int]:
+    """The run that is meant, its records in cause order, and the number of runs that were passed over.
+
+    Args:
+        run: an id, or the beginning of one; None means the newest.
+
+    Raises:
+        UsageError: there is no such run, or several begin like that.
+        RecordingNotFound, RecordingUnreadable: there is no recording to look into.
+    """
+    from otel_agentrec.cli.runs import newest_first
+    from otel_agentrec.errors import UsageError
+    from otel_agentrec.journal.reader import Recording
+    from otel_agentrec.nodes.fold import fold
+
+    view = fold(Recording(recording))
+    runs = newest_first(view.runs)
+    see = f"otel-agentrec runs {shlex.quote(str(recording))} lists them"
+    if not runs:
+        raise UsageError(f"{recording} holds no run yet", "no agent, model or tool call was recorded")
+    found = [r for r in runs if r.id == run] or [r for r in runs if run is None or r.id.startswith(run)]
+    if not found:
+        raise UsageError(f"there is no run {run!r} in {recording}", see)
+    if run is not None and len(found) > 1:
+        raise UsageError(f"{len(found)} runs begin with {run!r}", see)
+    return found[0], list(view.records(found[0].id)), 0 if run is not None else len(runs) - 1
+
+
+def print_run(out: Console, run: Run, records: list[NodeIoRecord]) -> None:
+    """Print the timeline of a run."""
+    from otel_agentrec.cli.timeline import tree
+
+    out.print(tree(run, records))
+    for call in run.unpaired:
+        from otel_agentrec.cli.terminal import plain
+
+        name = plain(str(call.get("toolName") or "?"), 40)
+        out.print(f"{name} was asked for and has no result: its outcome is unknown", style="yellow")
