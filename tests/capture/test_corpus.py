@@ -1,0 +1,99 @@
+"""Real telemetry of official instrumentations gives exactly the records that it can give.
+
+Each expected fact is null where the telemetry does not hold it; such facts are not compared.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from otel_agentrec import ingest, read_nodes
+
+CORPUS = Path(__file__).parent.parent / "data" / "corpus"
+SCENARIOS = sorted(CORPUS.glob("*/*.expected.json"))
+
+Json = Any
+
+
+def records_of(expected: Path, out: Path) -> list[dict[str, Json]]:
+    name = expected.name.removesuffix(".expected.json")
+    paths = sorted(p for p in expected.parent.glob(f"{name}.*.jsonl"))
+    if not paths:
+        return []
+    report = ingest(paths, out)
+    assert report.quarantined_count == 0
+    return [record.to_json() for record in read_nodes(out)]
+
+
+def last_user_text(record: dict[str, Json]) -> str:
+    users = [m for m in record["inputs"]["messages"] if m["role"] == "user"]
+    return "".join(p["content"] for p in users[-1]["parts"] if p["type"] == "text")
+
+
+def model_facts(record: dict[str, Json], want: dict[str, Json]) -> dict[str, tuple[Json, Json]]:
+    """What was found and what is right, by name."""
+    told: dict[str, tuple[Json, Json]] = {
+        "responseId": (record["responseId"], want["responseId"]),
+        "provider": (record["provider"], want["provider"]),
+        "retryCount": (record["retryCount"], want["retryCount"]),
+        "outputText": (record["outputText"], want["outputText"]),
+        "reasoningText": (record["reasoningText"], want["reasoningText"]),
+        "toolCalls": (record["toolCalls"] or [], want["toolCalls"]),
+        "modelId": (record["modelId"], next((m for m in want["model"] if m == record["modelId"]), "another")),
+    }
+    for name in ("inputTokens", "outputTokens"):
+        told[name] = (record[name], want[name][0] if want[name] else None)
+    if want["lastUserText"] is not None:
+        told["lastUserText"] = (last_user_text(record), want["lastUserText"])
+    return told
+
+
+def tool_facts(record: dict[str, Json], want: dict[str, Json]) -> dict[str, tuple[Json, Json]]:
+    return {
+        "toolName": (record["toolName"], want["toolName"]),
+        "toolCallId": (record["toolCallId"], want["toolCallId"]),
+        "arguments": (record["inputs"]["arguments"], want["arguments"]),
+        "result": (record["outputs"], None if want["error"] else want["result"]),
+    }
+
+
+@pytest.mark.parametrize("expected", SCENARIOS, ids=lambda p: f"{p.parent.name}/{p.name.partition('.')[0]}")
+def test_every_record_with_every_fact_and_no_other(expected: Path, tmp_path: Path) -> None:
+    right = json.loads(expected.read_text())
+    wanted = [node for node in right["nodes"] if node["spanIds"]]
+    records = records_of(expected, tmp_path / "rec")
+    by_span = {r["spanId"]: r for r in records if r["spanId"]}
+    extra = set(by_span) - {s for node in wanted for s in node["spanIds"]} - set(right["alsoAllowedSpanIds"])
+    assert not extra
+    for want in wanted:
+        record = next(by_span[s] for s in want["spanIds"] if s in by_span)
+        assert record["nodeType"] == want["type"]
+        facts = (model_facts if want["type"] == "MODEL" else tool_facts)(record, want)
+        facts["error"] = (record["status"] == "error", want["error"])
+        facts["sessionId"] = (record["sessionId"], want["sessionId"])
+        wrong = {name: pair for name, pair in facts.items() if pair[1] is not None and pair[0] != pair[1]}
+        assert not wrong, want["spanIds"]
+
+
+@pytest.mark.parametrize("configuration", sorted(p.name for p in CORPUS.iterdir()))
+def test_the_corpus_is_there(configuration: str) -> None:
+    assert len([p for p in SCENARIOS if p.parent.name == configuration]) >= 4
+
+
+def test_an_answer_is_stored_once_although_the_next_call_repeats_it(tmp_path: Path) -> None:
+    report = ingest(CORPUS / "otel-genai-openai-span" / "s11l_responses_loop.traces.jsonl", tmp_path)
+    events = [json.loads(line)["event"] for line in (tmp_path / f"{report.stream}.jsonl").read_text().splitlines()]
+    first, second = (e for e in events if e["payload"].get("type") == "MODEL")
+    runs = [item[:3] for item in second["payload"]["facts"]["messages"]["$list"] if isinstance(item, list)]
+    assert runs == [[first["seq"], 0, 1], [first["seq"], 0, 1]], "its input is the question and the answer of the first"
+
+
+def test_a_closed_stream_is_partial(tmp_path: Path) -> None:
+    (record,) = records_of(CORPUS / "otel-genai-openai-span" / "s12_stream_closed_early.expected.json", tmp_path)
+    assert (record["status"], record["streamed"], record["finishReasons"]) == ("partial", True, ["error"])
+    assert record["outputText"]
+    assert record["outputTokens"] is None
