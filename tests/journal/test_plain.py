@@ -193,6 +193,16 @@ def test_one_hostile_value_costs_only_itself() -> None:
     assert normalise({"a": 1, "b": Hostile()}) == {"a": 1, "b": f"<{__name__}.{Hostile.__qualname__}>"}
 
 
+def test_a_model_that_cannot_dump_itself_shows_its_attributes() -> None:
+    class Broken:
+        def __init__(self) -> None:
+            self.role = "user"
+
+        model_dump = refuse
+
+    assert normalise([Broken()]) == [{"role": "user"}]
+
+
 def test_a_lying_class_is_not_believed() -> None:
     class Liar:
         @property
