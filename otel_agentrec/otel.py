@@ -23,6 +23,24 @@ OTEL_AGENTREC_RUN_ID = "OTEL_AGENTREC_RUN_ID"
 OTEL_AGENTREC_LOG_LEVEL = "OTEL_AGENTREC_LOG_LEVEL"
 
 
+def pre_instrument() -> None:
+    """Ask for content before the instrumentations start, for they read their switches then.
+
+    Entry point group ``opentelemetry_pre_instrument``. Does nothing unless ``OTEL_AGENTREC_PATH`` is set. Never raises.
+    """
+    if not os.environ.get(OTEL_AGENTREC_PATH):
+        return
+    try:
+        from otel_agentrec.capture.content import ask_for_content
+        from otel_agentrec.settings import Settings
+
+        settings = Settings.load()
+        if settings.enabled and settings.content != "off":
+            ask_for_content()
+    except Exception:
+        pass  # post_instrument meets the same error and says so
+
+
 def post_instrument() -> None:
     """Start recording under ``opentelemetry-instrument`` (entry point group ``opentelemetry_post_instrument``).
 
