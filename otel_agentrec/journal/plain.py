@@ -35,7 +35,7 @@ class Unordered(list[Any]):
 def plain(value: object, limit: int) -> object:
     """The value as None, bool, int, float, str, bytes, list, dict or :class:`Unordered`; its members may be anything.
 
-    Never raises: a value whose own code fails is named by its type.
+    Never raises: of a value whose own code fails, its public attributes are taken, or else the name of its type.
 
     Args:
         limit: at most this many members are taken, plus one (a ``range``, or a sequence that lies, can be endless).
@@ -45,7 +45,7 @@ def plain(value: object, limit: int) -> object:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # a panic inside a Rust extension is no Exception
-        return type_name(type(value))
+        return public_attributes(value) or type_name(type(value))
 
 
 def public_attributes(value: object) -> dict[str, object] | None:
