@@ -104,8 +104,8 @@ def _look(say: Console, recording: Path) -> None:
     from otel_agentrec.cli.show import choose, print_run
 
     _heading(say, 2, "What was recorded", "show", str(recording))
-    run, records, _ = choose(recording, None)
-    print_run(say, run, records)
+    view, run, _ = choose(recording, None)
+    print_run(say, view, run)
 
 
 def _verify(say: Console, recording: Path) -> int:

@@ -14,8 +14,8 @@ from otel_agentrec.cli.command import json_option, recording_argument
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from otel_agentrec.nodes.fold import View
     from otel_agentrec.nodes.runs import Run
-    from otel_agentrec.records import NodeIoRecord
 
 __all__ = ["choose", "command", "print_run"]
 
@@ -34,15 +34,16 @@ def command(recording: str, run: str | None, as_json: bool) -> None:
     """Show a run as a timeline: turns, their steps, and the model and tool calls of each.
 
     RUN is a run's id or the beginning of it, as `runs` lists them. Without RUN it is the newest one.
+    With --json the same as one object; what was said is in `nodes --json`.
     """
     from otel_agentrec.cli.terminal import console, print_json
     from otel_agentrec.cli.timeline import turns_json
 
-    chosen, records, others = choose(recording, run)
+    view, chosen, others = choose(recording, run)
     if as_json:
-        print_json({**chosen.to_json(), "turns": turns_json(records)})
+        print_json({**chosen.to_json(), "turns": turns_json(view.records(chosen.id))})
         return
-    print_run(console(), chosen, records)
+    print_run(console(), view, chosen)
     if others:
         from otel_agentrec.cli.wording import count
 
@@ -50,8 +51,8 @@ def command(recording: str, run: str | None, as_json: bool) -> None:
         console(stderr=True).print(more, style="dim", soft_wrap=True)
 
 
-def choose(recording: str | Path, run: str | None) -> tuple[Run, list[NodeIoRecord], int]:
-    """The run that is meant, its records in cause order, and the number of runs that were passed over.
+def choose(recording: str | Path, run: str | None) -> tuple[View, Run, int]:
+    """The run that is meant, and the number of runs that were passed over.
 
     Args:
         run: an id, or the beginning of one; None means the newest.
@@ -70,21 +71,22 @@ def choose(recording: str | Path, run: str | None) -> tuple[Run, list[NodeIoReco
     see = f"otel-agentrec runs {shlex.quote(str(recording))} lists them"
     if not runs:
         raise UsageError(f"{recording} holds no run yet", "no agent, model or tool call was recorded")
-    found = [r for r in runs if r.id == run] or [r for r in runs if run is None or r.id.startswith(run)]
+    if run is None:
+        return view, runs[0], len(runs) - 1
+    found = [r for r in runs if r.id == run] or [r for r in runs if r.id.startswith(run)]
     if not found:
         raise UsageError(f"there is no run {run!r} in {recording}", see)
-    if run is not None and len(found) > 1:
+    if len(found) > 1:
         raise UsageError(f"{len(found)} runs begin with {run!r}", see)
-    return found[0], list(view.records(found[0].id)), 0 if run is not None else len(runs) - 1
+    return view, found[0], 0
 
 
-def print_run(out: Console, run: Run, records: list[NodeIoRecord]) -> None:
-    """Print the timeline of a run."""
+def print_run(out: Console, view: View, run: Run) -> None:
+    """Print the timeline of a run, and the calls that nobody answered."""
+    from otel_agentrec.cli.terminal import plain
     from otel_agentrec.cli.timeline import tree
 
-    out.print(tree(run, records))
+    out.print(tree(run, view.records(run.id)))
     for call in run.unpaired:
-        from otel_agentrec.cli.terminal import plain
-
         name = plain(str(call.get("toolName") or "?"), 40)
         out.print(f"{name} was asked for and has no result: its outcome is unknown", style="yellow")

@@ -1,11 +1,26 @@
-"""A run as it went: turns, their steps, and the model and tool calls of each; as data and as a tree."""
+"""A run as it went: turns, their steps, and the model and tool calls of each; as data and as a tree.
+
+Both are made while the records are read and keep no contents: in a long run the contents of all calls together are large.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from otel_agentrec.cli.terminal import plain
+from otel_agentrec.cli.wording import (
+    STATUS_STYLE,
+    asked,
+    count,
+    duration,
+    moment,
+    run_duration,
+    run_notes,
+    said,
+    token_pair,
+    tokens,
+)
 from otel_agentrec.records import NodeIoRecord, NodeType
 
 if TYPE_CHECKING:
@@ -14,72 +29,78 @@ if TYPE_CHECKING:
 
     from otel_agentrec.nodes.runs import Run
 
-__all__ = ["Turn", "tree", "turns", "turns_json"]
+__all__ = ["CONTENTS", "Turn", "tree", "turns", "turns_json"]
 
 Json = Any
+T = TypeVar("T")
+
+CONTENTS = ("inputs", "outputs", "outputText", "reasoningText", "attributes")
+"""Fields of a record that a timeline leaves out."""
 
 WORDS = 160
-"""Longest preview of what was asked or said, in characters; a terminal shows what fits its width."""
+"""Longest preview of what was asked or said, in characters."""
+NAME = 24
+"""Names up to this length stand in a column."""
 
 
-@dataclass
-class Turn:
-    """One request of the user: its id, and (step, records) in the order of their first record."""
+class Turn(Generic[T]):
+    """One request of the user: its id, its first words, and ``(step, what was made of each record)`` in order."""
 
-    id: str | None
-    steps: list[tuple[int | None, list[NodeIoRecord]]] = field(default_factory=list)
+    def __init__(self, turn_id: str | None) -> None:
+        self.id = turn_id
+        self.question: str | None = None
+        self.steps: list[tuple[int | None, list[T]]] = []
 
 
-def turns(records: Iterable[NodeIoRecord]) -> list[Turn]:
-    """The records of a run, in cause order, by turn and step."""
-    by_turn: dict[str | None, Turn] = {}
-    by_step: dict[tuple[str | None, int | None], list[NodeIoRecord]] = {}
+def turns(records: Iterable[NodeIoRecord], make: Callable[[NodeIoRecord], T]) -> list[Turn[T]]:
+    """The records of a run, given in cause order, by turn and step; ``make`` says what is kept of each."""
+    by_turn: dict[str | None, Turn[T]] = {}
+    by_step: dict[tuple[str | None, int | None], list[T]] = {}
     for record in records:
         turn = by_turn.setdefault(record.turn_id, Turn(record.turn_id))
+        if turn.question is None and record.node_type is NodeType.MODEL:
+            turn.question = _question(record)
         key = (record.turn_id, record.step)
         if key not in by_step:
             by_step[key] = []
             turn.steps.append((record.step, by_step[key]))
-        by_step[key].append(record)
+        by_step[key].append(make(record))
     return list(by_turn.values())
 
 
 def turns_json(records: Iterable[NodeIoRecord]) -> list[dict[str, Json]]:
-    """``[{turnId, steps: [{step, nodes: [record]}]}]``, the records as ``nodes --json`` prints them."""
+    """``[{turnId, steps: [{step, nodes: [record without its contents]}]}]``."""
+
+    def brief(record: NodeIoRecord) -> dict[str, Json]:
+        return {key: value for key, value in record.to_json().items() if key not in CONTENTS}
+
     return [
-        {
-            "turnId": turn.id,
-            "steps": [{"step": step, "nodes": [r.to_json() for r in members]} for step, members in turn.steps],
-        }
-        for turn in turns(records)
+        {"turnId": turn.id, "steps": [{"step": step, "nodes": nodes} for step, nodes in turn.steps]}
+        for turn in turns(records, brief)
     ]
 
 
-def tree(run: Run, records: list[NodeIoRecord]) -> Tree:
+def tree(run: Run, records: Iterable[NodeIoRecord]) -> Tree:
     """The timeline of a run as a tree: run, turns, steps, calls."""
     from rich.text import Text
     from rich.tree import Tree
 
-    from otel_agentrec.cli.terminal import plain
-
     root = Tree(_headline(run), guide_style="dim")
-    room = min(24, max((len(plain(_name(record))) for record in records), default=0))
-    found = turns(records)
+    found = turns(records, lambda record: (record.node_type, _name(record), _rest(run, record)))
+    names = [len(name) for turn in found for _, calls in turn.steps for _, name, _ in calls]
+    room = max((length for length in names if length <= NAME), default=0)
     for number, turn in enumerate(found, 1):
-        opening = _question(turn)
-        at = root.add(Text.assemble((f"turn {number}", "bold"), f"  {plain(opening, WORDS)}" if opening else ""))
-        for step, members in turn.steps:
+        at = root.add(Text.assemble((f"turn {number}", "bold"), f"  {turn.question}" if turn.question else ""))
+        for step, calls in turn.steps:
             branch = at if step is None else at.add(Text(f"step {step}", style="dim"))
-            for record in members:
-                branch.add(_line(run, record, room))
+            for kind, name, rest in calls:
+                style = "magenta" if kind is NodeType.TOOL else "blue"
+                branch.add(Text.assemble((f"{kind.value.lower():5} ", style), (f"{name:{room}}", "bold"), rest))
     return root
 
 
 def _headline(run: Run) -> Text:
     from rich.text import Text
-
-    from otel_agentrec.cli.terminal import plain
-    from otel_agentrec.cli.wording import STATUS_STYLE, count, duration, moment, run_duration, run_notes, token_pair
 
     parts: list[tuple[str, str]] = [("run ", ""), (plain(run.id, 64), "bold")]
     if run.agent:
@@ -91,57 +112,49 @@ def _headline(run: Run) -> Text:
         (f"  {moment(run.started_ms)}  {duration(run_duration(run))}", ""),
         (f"  {count(run.records, 'call')}", ""),
     ]
-    if tokens := token_pair(run.tokens):
-        parts.append((f"  {tokens} tokens in/out", ""))
+    if sums := token_pair(run.tokens):
+        parts.append((f"  {sums} tokens in/out", ""))
     if notes := run_notes(run):
         parts.append((f"  {notes}", "yellow"))
     return Text.assemble(*parts)
 
 
-def _question(turn: Turn) -> str:
-    """The last words of the user before the first model call of a turn."""
-    for _, members in turn.steps:
-        for record in members:
-            messages = (record.inputs or {}).get("messages") if record.node_type is NodeType.MODEL else None
-            for message in reversed(messages if isinstance(messages, list) else []):
-                if isinstance(message, dict) and message.get("role") == "user":
-                    parts = message.get("parts") or []
-                    return " ".join(str(p.get("content") or "") for p in parts if isinstance(p, dict))
-            return ""
+def _question(record: NodeIoRecord) -> str:
+    """The last words of the user that a model call was given."""
+    messages = record.inputs.get("messages") if isinstance(record.inputs, dict) else None
+    for message in reversed(messages if isinstance(messages, list) else []):
+        if isinstance(message, dict) and message.get("role") == "user":
+            parts = message.get("parts") or []
+            return plain(" ".join(str(p.get("content") or "") for p in parts if isinstance(p, dict)), WORDS)
     return ""
 
 
 def _name(record: NodeIoRecord) -> str:
-    return record.tool_name or record.model_id or record.response_model or "?"
+    return plain(record.tool_name or record.model_id or record.response_model or "?", 60)
 
 
-def _line(run: Run, record: NodeIoRecord, room: int) -> Text:
+def _rest(run: Run, record: NodeIoRecord) -> Text:
+    """What follows the name: status, times, tokens, and what was asked and said."""
     from rich.text import Text
 
-    from otel_agentrec.cli.terminal import plain
-    from otel_agentrec.cli.wording import STATUS_STYLE, asked, count, duration, said, tokens
-
-    tool = record.node_type is NodeType.TOOL
-    since = None
+    begun = ""
     if record.started_at_epoch_ms is not None and run.started_ms is not None:
-        since = record.started_at_epoch_ms - run.started_ms
+        begun = f"+{(record.started_at_epoch_ms - run.started_ms) / 1000:.2f} s, "
     parts: list[tuple[str, str]] = [
-        (f"{'tool' if tool else 'model':5} ", "magenta" if tool else "blue"),
-        (f"{plain(_name(record), 40):{room}}", "bold"),
         (f"  {record.status}", STATUS_STYLE.get(record.status, "")),
-        (f"  {'' if since is None else f'+{since / 1000:.2f} s, '}{duration(record.duration_ms)}", ""),
+        (f"  {begun}{duration(record.duration_ms)}", ""),
     ]
     if record.agent_name and record.agent_name != run.agent:
         parts.append((f"  by {plain(record.agent_name, 40)}", "cyan"))
-    if count_text := tokens(record):
-        parts.append((f"  {count_text}", "dim"))
+    if counted := tokens(record):
+        parts.append((f"  {counted}", "dim"))
     if record.retry_count:
         parts.append((f"  {count(record.retry_count, 'retry', 'retries')}", "yellow"))
     if record.answered_from:
         parts.append(("  answered from a recording", "yellow"))
     if record.flags:
-        parts.append((f"  [{', '.join(record.flags)}]", "yellow"))
-    if tool and (arguments := asked(record, WORDS)):
+        parts.append((f"  [{plain(', '.join(record.flags), 80)}]", "yellow"))
+    if record.node_type is NodeType.TOOL and (arguments := asked(record, WORDS)):
         parts.append((f"  {arguments}", ""))
     if answer := said(record, WORDS):
         parts.append((f"  → {answer}", ""))

@@ -64,20 +64,33 @@ def require_extra() -> None:
 
 
 def fresh_directory(out: str | None) -> Path:
-    """Where to record: ``out``, or the first free one of ``agentrec-demo``, ``agentrec-demo-2`` ... in this directory.
+    """Make the directory to record into: ``out``, or the first free one of ``agentrec-demo``, ``agentrec-demo-2`` ... here.
 
     Raises:
-        UsageError: ``out`` is there already and not empty.
+        UsageError: ``out`` is there already and not empty, or the directory can't be made.
     """
-    if out is not None:
-        path = Path(out)
-        if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-            raise UsageError(f"{out} is there already", "give --out a new directory, or leave it out")
-        return path
-    number = 1
-    while (path := Path("agentrec-demo" if number == 1 else f"agentrec-demo-{number}")).exists():
-        number += 1
-    return path
+    try:
+        if out is not None:
+            path = Path(out)
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if any(path.iterdir()):
+                raise UsageError(
+                    f"{out} is there already, and not empty", "give --out a new directory, or leave it out"
+                )
+            return path
+        number = 1
+        while True:
+            path = Path("agentrec-demo" if number == 1 else f"agentrec-demo-{number}")
+            try:
+                path.mkdir(mode=0o700)
+                return path
+            except FileExistsError:
+                number += 1
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"can't make a directory to record into: {why}", "give --out a directory you can write"
+        ) from None
 
 
 def agent_command(question: str, python: str = "python") -> list[str]:
@@ -122,9 +135,17 @@ def record(out: Path, answer: str, question: str, say: Callable[[str], None]) ->
                 raise
             finally:
                 alarm.cancel()
+    told = b"".join(errors).decode("utf-8", "replace").strip()
+    ours = [line for line in told.splitlines() if line.startswith("otel-agentrec: ")]
     if child.returncode != 0:
-        told = b"".join(errors).decode("utf-8", "replace").strip()
-        raise AgentRecError(f"the demo's agent ended with code {child.returncode}", told[-2000:] or "it said nothing")
+        lines = [line for line in told.splitlines() if line not in ours]
+        last = f": {lines[-1]}" if lines else ""
+        raise AgentRecError(
+            f"the demo's agent ended with code {child.returncode}{last}", "with --debug you see all that it said"
+        ) from RuntimeError(told)
+    if not any(out.glob("*.jsonl")):
+        why = f": {ours[-1].partition(': ')[2]}" if ours else ""
+        raise AgentRecError(f"nothing was recorded{why}", "give --out another directory") from RuntimeError(told)
 
 
 def _environment(base_url: str) -> dict[str, str]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from otel_agentrec.cli.app import run
+from otel_agentrec.nodes.read import read_nodes
 from otel_agentrec.records import NodeIoRecord, NodeType
 from tests.cli.conftest import BEGIN, NEW, OLD
+from tests.cli.test_frame import agentrec
 
 Out = pytest.CaptureFixture[str]
 
@@ -142,6 +145,9 @@ def test_show_json(recording: Path, capsys: Out) -> None:
         (1, ["MODEL", "TOOL", "TOOL"]),
         (2, ["MODEL"]),
     ]
+    node = turn["steps"][0]["nodes"][1]
+    assert (node["toolName"], node["durationMs"], node["journal"]["stream"][:1]) == ("weather", 1000, "2")
+    assert "outputs" not in node, "what was said is in nodes --json"
 
 
 @pytest.mark.parametrize("name", ["cc", "a" * 33])
@@ -226,6 +232,27 @@ def test_ingest_counts_what_it_took_and_what_it_could_not_read(otlp_file: Path, 
     assert "3 model calls, 2 tool calls" in out
     assert f"otel-agentrec show {tmp_path / 'rec'}" in out
     assert "1 line could not be read" in err and "spans.jsonl" in err
+
+
+def test_run_records_and_keeps_the_exit_code(tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom opentelemetry import trace\n"
+        "with trace.get_tracer('mine').start_as_current_span('chat m', attributes={'gen_ai.operation.name': 'chat',"
+        "'gen_ai.request.model': 'm'}): print(sys.argv[1:])\nsys.exit(7)\n"
+    )
+    (tmp_path / "agent.py").write_text(program)
+    out = tmp_path / "rec"
+    done = agentrec("run", "--out", str(out), "--", sys.executable, str(tmp_path / "agent.py"), "--out", "x", "-h")
+    assert (done.returncode, done.stdout.decode().strip()) == (7, "['--out', 'x', '-h']"), done.stderr
+    assert [record.model_id for record in read_nodes(out)] == ["m"]
+
+
+@pytest.mark.parametrize("argv", [[], ["--"], ["--", "no-such-program-anywhere"], ["--", "ls"]])
+def test_run_of_what_can_not_be_recorded(argv: list[str], tmp_path: Path) -> None:
+    done = agentrec("run", "--out", str(tmp_path / "rec"), *argv)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 2, done.stderr
 
 
 def test_ingest_json(otlp_file: Path, tmp_path: Path, capsys: Out) -> None:

@@ -114,14 +114,26 @@ def test_which_byte_is_changed(tmp_path: Path, content: bytes, answer: str, show
     assert (rec / "s.content.jsonl").read_bytes() == content, "the original is left alone"
 
 
-def test_where_the_demo_records(tmp_path: Path) -> None:
-    assert stage.fresh_directory(None) == Path("agentrec-demo")
-    Path("agentrec-demo").mkdir()
-    assert stage.fresh_directory(None) == Path("agentrec-demo-2")
+def test_where_the_demo_records() -> None:
+    assert [stage.fresh_directory(None) for _ in range(3)] == [
+        Path("agentrec-demo"),
+        Path("agentrec-demo-2"),
+        Path("agentrec-demo-3"),
+    ]
+    assert Path("agentrec-demo").stat().st_mode & 0o777 == 0o700
     assert stage.fresh_directory("agentrec-demo") == Path("agentrec-demo"), "an empty directory will do"
+    assert stage.fresh_directory("a/new/one").is_dir()
     Path("agentrec-demo/x").touch()
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="not empty"):
         stage.fresh_directory("agentrec-demo")
+
+
+@pytest.mark.parametrize("out", ["a-file", "a-file/below", "x" * 5000])
+def test_a_directory_that_can_not_be_made(out: str, capsys: Out) -> None:
+    Path("a-file").write_text("here")
+    assert run(["demo", "--out", out]) == 2
+    what, hint = capsys.readouterr().err.splitlines()
+    assert "can't make a directory" in what and "--out" in hint
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Out) -> None:
