@@ -16,12 +16,12 @@ from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.copies import mark_reexports, split_conflicts
 from otel_agentrec.nodes.merge import merge_calls
-from otel_agentrec.nodes.order import cause_order
+from otel_agentrec.nodes.order import around_unasked, cause_order
 from otel_agentrec.nodes.pairing import Pairing, agent_of, is_alone
 from otel_agentrec.nodes.record import Builder, record_id
 from otel_agentrec.nodes.recovery import Recovery
 from otel_agentrec.nodes.runs import Run, runs_of
-from otel_agentrec.nodes.skeleton import INTERRUPTED, MERGED, OPEN, REEXPORT, Span, Table
+from otel_agentrec.nodes.skeleton import MERGED, OPEN, REEXPORT, Span, Table
 from otel_agentrec.nodes.source import MemorySource, RecordingSource, Source
 from otel_agentrec.records import NodeIoRecord
 
@@ -56,9 +56,7 @@ class View:
         _resolve_record_ids(table, source)
         split_conflicts(table, source)
         table.link()
-        for s in table:
-            if s.state == OPEN and not source.is_live(s.stream):
-                s.state = INTERRUPTED
+        table.settle(source.is_live)
         merge_calls(table, source)
         self._belonging = belonging = Belonging(table)
         leading = [s for s in table if s.is_node and not s.marks & MERGED]
@@ -179,6 +177,8 @@ def _count_steps(
             s.step = s.asked.step
         else:
             s.step = latest.get((turn, agent_of(s)), latest.get((turn, None)))
-    for s, first in repeats.items():
-        if s.kind == Kind.MODEL:
-            s.step = first.step
+    for s in order:
+        if s.kind == Kind.MODEL and s in repeats:
+            s.step = repeats[s].step
+        elif s.step is None and (around := around_unasked(s, belonging.leader)) is not None:
+            s.step = around.step

@@ -37,7 +37,7 @@ class LiveFold:
     def __init__(self, window: int = 32) -> None:
         self._window = window
         self._events: OrderedDict[Key, list[Event]] = OrderedDict()
-        self._headers: OrderedDict[int, Event] = OrderedDict()
+        self._headers: OrderedDict[tuple[str, object], Event] = OrderedDict()
         self._links: list[Event] = []
         self._told: dict[Key, Shape] = {}
         self._recovered: OrderedDict[str, None] = OrderedDict()
@@ -46,7 +46,7 @@ class LiveFold:
     def feed(self, event: Event) -> list[NodeIoRecord]:
         """Take one event, its payload with all content. Returns the records that can be handed out now, in cause order."""
         if event.type == "REQUEST_HEADER":
-            self._headers[event.seq] = event
+            self._headers[event.stream, event.seq] = event
             if len(self._headers) > self._window:
                 self._headers.popitem(last=False)
         elif event.type == "LINKS":
@@ -56,8 +56,8 @@ class LiveFold:
         trace = event.trace or {}
         key = (trace.get("traceId") or "", trace.get("spanId") or f"{event.stream}#{event.seq}")
         self._events.setdefault(key, []).append(event)
-        header = event.payload.get("header")
-        if isinstance(header, int) and header in self._headers:
+        header = (event.stream, event.payload.get("header"))
+        if header in self._headers:
             self._headers.move_to_end(header)
         return self._hand_out() if event.type in _ENDS else []
 

@@ -10,9 +10,10 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.skeleton import Span
 
-__all__ = ["cause_order"]
+__all__ = ["around_unasked", "cause_order"]
 
 Key = tuple[int, str, int]
 
@@ -29,10 +30,13 @@ def cause_order(nodes: Iterable[Span], leader: Mapping[Span, Span]) -> list[Span
     after: dict[Span, list[Span]] = defaultdict(list)
     waits: dict[Span, int] = dict.fromkeys(spans, 0)
     for s in spans:
-        for cause in _causes(s, leader):
-            if cause in waits and cause is not s:
-                after[cause].append(s)
-                waits[s] += 1
+        edges = [(cause, s) for cause in _causes(s, leader)]
+        if (around := around_unasked(s, leader)) is not None:
+            edges.append((s, around))
+        for cause, effect in edges:
+            if cause in waits and effect in waits and cause is not effect:
+                after[cause].append(effect)
+                waits[effect] += 1
     ready = [(keys[s], i, s) for i, s in enumerate(spans) if not waits[s]]
     heapq.heapify(ready)
     left = None
@@ -58,9 +62,23 @@ def cause_order(nodes: Iterable[Span], leader: Mapping[Span, Span]) -> list[Span
 def _causes(s: Span, leader: Mapping[Span, Span]) -> list[Span]:
     causes = [] if s.asked is None else [s.asked]
     above = next((a for a in s.lineage() if a.is_node), None)
-    if above is not None:
+    if above is not None and around_unasked(s, leader) is None:
         causes.append(leader.get(above, above))
     return causes
+
+
+def around_unasked(tool: Span, leader: Mapping[Span, Span]) -> Span | None:
+    """The model call around a tool call that it did not ask for in its answer, as that was given after the tool had ended.
+
+    An SDK that runs the tools itself tells of its whole loop in one model span: its answer is the last one.
+    """
+    if tool.kind != Kind.TOOL:
+        return None
+    above = next((a for a in tool.lineage() if a.is_node or a.kind == Kind.AGENT), None)
+    if above is None or above.kind != Kind.MODEL or tool.end is None or above.end is None or tool.end > above.end:
+        return None
+    around = leader.get(above, above)
+    return around if tool.asked is not around else None
 
 
 def _keys(spans: list[Span]) -> dict[Span, Key]:

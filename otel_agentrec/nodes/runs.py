@@ -27,7 +27,8 @@ class Run:
     ``unpaired`` lists calls that a model asked for and nobody answered:
     ``{callId, toolName, requestedBy, status: "unknown_outcome"}``.
 
-    ``tokens`` = ``{input, output}`` over its model calls, each counted once; None where no call tells.
+    ``tokens`` = ``{input, output}`` over its model calls, each counted once, and over agents that tell of their use but
+    have no model call below them (a remote agent); None where nothing tells.
     """
 
     id: str
@@ -117,6 +118,7 @@ def _run(
     starts = [s.start for s in spans if s.start is not None]
     ends = [s.end for s in spans if s.end is not None]
     models = [s for s in counted if s.kind == Kind.MODEL and not s.marks & OTHER_EXPORT]
+    spenders = [*models, *_alone(spans)]
     sessions = {x for s in (agents or counted) if (x := belonging.session(s))} or {
         s.session for s in counted if s.session
     }
@@ -133,8 +135,15 @@ def _run(
         records=recovered + sum(1 for s in counted if s.state != OPEN),
         open=sorted(s.span for s in live),
         unpaired=unpaired,
-        tokens={"input": _total(models, "tokens_in"), "output": _total(models, "tokens_out")},
+        tokens={"input": _total(spenders, "tokens_in"), "output": _total(spenders, "tokens_out")},
     )
+
+
+def _alone(spans: list[Span]) -> list[Span]:
+    """Agents without a model call below them; of nested ones the outermost."""
+    with_models = {above for s in spans if s.kind == Kind.MODEL for above in s.lineage()}
+    alone = [s for s in spans if s.kind == Kind.AGENT and s not in with_models]
+    return [s for s in alone if not any(above in alone for above in s.lineage())]
 
 
 def _total(models: list[Span], which: str) -> int | None:

@@ -6,7 +6,7 @@ tools said stays on disk until a record is printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from otel_agentrec.journal.events import Event
@@ -163,6 +163,7 @@ class Table:
         self._names: dict[str, str] = {}
         self._live: set[str] = set()
         """Streams that were written as spans started; they name every ancestor that is in the journal."""
+        self._next_segment: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[Span]:
         for spans in self.traces.values():
@@ -182,6 +183,10 @@ class Table:
             for trace, links in (e.payload.get("links") or {}).items():
                 for child, parent in links.items():
                     self._link(trace, child, parent or "")
+        elif e.type == "STREAM_OPENED":
+            previous = (e.payload.get("prevStream") or {}).get("id")
+            if previous:
+                self._next_segment[previous] = e.stream
         elif e.type == "NODE_INTERRUPTED":
             return self._interrupted(e)
         elif e.type in ("NODE_AMENDED", "NODE_ANSWERED", "MODEL_RETRY"):
@@ -325,6 +330,21 @@ class Table:
     def _link(self, trace: str, child: str, parent: str) -> None:
         links = self.links.setdefault(trace, {})
         links[child] = max(links.get(child, ""), parent)
+
+    def settle(self, is_live: Callable[[str], bool]) -> None:
+        """A span that was started by a process that is gone is interrupted, if nothing tells of its end."""
+        for s in self:
+            if s.state == OPEN and not self._goes_on(s.stream, is_live):
+                s.state = INTERRUPTED
+
+    def _goes_on(self, stream: str, is_live: Callable[[str], bool]) -> bool:
+        """Is the process still writing, to this stream or to a later segment of it?"""
+        at: str | None = stream
+        for _ in range(len(self._next_segment) + 1):
+            if at is None or is_live(at):
+                break
+            at = self._next_segment.get(at)
+        return at is not None and is_live(at)
 
     # --- ancestors ----------------------------------------------------------------------------------------------------
 

@@ -110,7 +110,7 @@ class RecordingSource:
 
     def is_live(self, stream: str) -> bool:
         if stream not in self._live:
-            self._live[stream] = self._streams[stream].is_live()
+            self._live[stream] = stream in self._streams and self._streams[stream].is_live()
         return self._live[stream]
 
     def _resolver(self, stream: str) -> Resolver:

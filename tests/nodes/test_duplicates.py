@@ -111,7 +111,7 @@ def test_a_model_call_below_a_tool_or_an_agent_is_a_call_of_its_own():
     t.model("outer", at=(0, 9), facts=SAID)
     t.tool("tool", parent="outer", at=(1, 8), facts=does("f"))
     t.model("inner", parent="tool", at=(2, 7), facts=SAID)
-    assert spans(t) == [("outer", []), ("tool", []), ("inner", [])]
+    assert sorted(spans(t)) == [("inner", []), ("outer", []), ("tool", [])]
 
 
 def test_siblings_of_two_scopes_with_the_same_words_are_one_call():
@@ -175,3 +175,14 @@ def test_agent_and_step_spans_never_count():
     view = fold(t.events)
     assert [r.span_id for r in view.records()] == ["m"]
     assert view.runs[0].tokens == {"input": 100, "output": 10}
+
+
+def test_case_012_an_agent_counts_only_where_no_model_call_is_below_it() -> None:
+    t = Telling()
+    t.agent("a0", at=(0, 99), facts={"inputTokens": 100, "outputTokens": 10})
+    t.model("m", parent="a0", at=(1, 2), facts=USED)
+    t.tool("x", parent="a0", at=(3, 9), facts=does("ask"))
+    t.span("HANDOFF_ENDED", "remote", parent="x", at=(4, 8), facts={"inputTokens": 50, "outputTokens": 5})
+    view = fold(t.events)
+    assert view.runs[0].tokens == {"input": 150, "output": 15}
+    assert [r.span_id for r in view.records()] == ["m", "x"]

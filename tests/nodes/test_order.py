@@ -25,6 +25,14 @@ def test_a_span_never_stands_before_the_span_around_it():
     assert [r.span_id for r in fold(t.events).records()] == ["x", "inner"]
 
 
+def test_a_tool_that_ran_inside_a_model_span_stands_before_its_answer() -> None:
+    """One span for a whole loop, as an SDK emits that calls functions by itself; the answer is the last one."""
+    t = Telling()
+    t.model("loop", at=(0, 9), facts={"outputMessages": [text("assistant", "done")]})
+    t.tool("x", parent="loop", at=(2, 3), facts=does("f", "{}"))
+    assert [(r.span_id, r.step) for r in fold(t.events).records()] == [("x", 1), ("loop", 1)]
+
+
 def test_a_live_stream_orders_by_start_even_when_the_clock_is_set_back():
     t = Telling()
     for span, at in (("m1", 1_000), ("m2", 10), ("m3", 20)):

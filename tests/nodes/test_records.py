@@ -207,6 +207,17 @@ def test_a_started_call_of_a_live_stream_is_open():
     assert (run.status, run.open, run.records, run.ended_ms) == ("open", ["m"], 0, None)
 
 
+def test_a_call_that_is_open_across_a_segment_of_a_live_process_is_not_interrupted() -> None:
+    first, second = Telling("s1"), Telling("s2")
+    started(first)
+    first.tell("STREAM_SEALED", {"count": 1})
+    second.tell("STREAM_OPENED", {"origin": "o", "nonce": "n", "prevStream": {"id": "s1", "size": 2, "hash": ""}})
+    assert list(fold([*first.events, *second.events], live={"s2"}).records()) == []
+    second.model("m", at=(5, 9))
+    (record,) = fold([*first.events, *second.events], live={"s2"}).records()
+    assert (record.status, record.journal.stream) == ("ok", "s2")
+
+
 def test_case_005_an_abandoned_stream_is_partial():
     t = Telling()
     started(t, model="gpt", messages=[text("user", "hi")])
