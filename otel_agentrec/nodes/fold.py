@@ -15,8 +15,9 @@ from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.copies import mark_reexports, split_conflicts
+from otel_agentrec.nodes.loops import Loops
 from otel_agentrec.nodes.merge import merge_calls
-from otel_agentrec.nodes.order import around_unasked, cause_order
+from otel_agentrec.nodes.order import cause_order
 from otel_agentrec.nodes.pairing import Pairing, agent_of, is_alone
 from otel_agentrec.nodes.record import Builder, record_id
 from otel_agentrec.nodes.recovery import Recovery
@@ -62,12 +63,15 @@ class View:
         leading = [s for s in table if s.is_node and not s.marks & MERGED]
         sessions = {s: belonging.session(s) for s in leading}
         repeats = mark_reexports(table, source, sessions)
-        self._pairing = Pairing(source, leading, belonging.run, sessions.__getitem__)
+        handoffs = [s for s in table if s.kind == Kind.STEP and s.name == "handoff"]
+        self._pairing = Pairing(source, leading, belonging.run, sessions.__getitem__, handoffs)
         for tool in self._pairing.tools:
             if tool.asked is not None and is_alone(tool):
                 belonging.join(tool, tool.asked)
-        self._order = cause_order(leading, belonging.leader)
-        _count_steps(self._order, belonging, repeats, steps or {})
+        around = Loops(source, belonging.leader).around
+        loops = {s: loop for s in leading if (loop := around(s)) is not None}
+        self._order = cause_order(leading, loops, belonging.leader)
+        _count_steps(self._order, belonging, repeats, loops, steps or {})
         self._builder = Builder(source, belonging, self._pairing)
 
     @cached_property
@@ -155,7 +159,11 @@ def _resolve_record_ids(table: Table, source: Source) -> None:
 
 
 def _count_steps(
-    order: list[Span], belonging: Belonging, repeats: Mapping[Span, Span], before: Mapping[str, int]
+    order: list[Span],
+    belonging: Belonging,
+    repeats: Mapping[Span, Span],
+    loops: Mapping[Span, Span],
+    before: Mapping[str, int],
 ) -> None:
     """Number the model calls of each turn from 1; a tool has the step of the call that asked for it.
 
@@ -180,5 +188,5 @@ def _count_steps(
     for s in order:
         if s.kind == Kind.MODEL and s in repeats:
             s.step = repeats[s].step
-        elif s.step is None and (around := around_unasked(s, belonging.leader)) is not None:
-            s.step = around.step
+        elif s.step is None and s in loops:
+            s.step = loops[s].step

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from otel_agentrec.journal.facts import Kind
-from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, MERGED, OPEN, OUTERMOST, SAID, Span, Table
+from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, MERGED, OPEN, OUTERMOST, SAID, Span, Table
 from otel_agentrec.nodes.source import Source
 from otel_agentrec.nodes.text import said_by_model, said_to_tool
 
@@ -200,17 +200,22 @@ def _same_model(a: str, b: str) -> bool:
 
 
 def _same_content(a: Span, b: Span, say: Say) -> bool:
-    """What was said does not differ, and at least one thing that both tell is equal."""
+    """What was said does not differ, and something speaks for one call: beside the clock, or one process that made both."""
     mine, other = say(a), say(b)
     both = [key for key in mine if mine[key] is not None and other.get(key) is not None]
     if any(mine[key] != other[key] for key in both):
         return False
     siblings = a.trace == b.trace and a.up is b.up
-    return bool(both) or siblings or (a.ident is not None and a.ident == b.ident) or _same_usage(a, b)
+    one_process = a.provider is not None and (a.stream, a.provider) == (b.stream, b.provider)
+    failed = bool(a.marks & b.marks & FAILED)
+    return bool(both) or siblings or one_process or failed or _same_usage(a, b) or bool(a.ident and a.ident == b.ident)
 
 
 def _same_usage(a: Span, b: Span) -> bool:
-    return a.tokens_out is not None and a.tokens_out == b.tokens_out and a.tokens_in == b.tokens_in
+    """Equal output tokens, and input tokens that don't differ where both tell of any."""
+    if not a.tokens_out or a.tokens_out != b.tokens_out:
+        return False
+    return not (a.tokens_in and b.tokens_in) or a.tokens_in == b.tokens_in
 
 
 def _lead(members: list[Span]) -> None:

@@ -1,6 +1,7 @@
 """Cause order: what came before what, without trusting clocks more than needed.
 
-A tool call comes after the model call that asked for it, a span after the span around it. Beyond that: within a live
+A tool call comes after the model call that asked for it, a span after the span around it, the last answer of a loop that
+is told as one model call after the tools in it. Beyond that: within a live
 stream the order in which spans started, elsewhere the start time, then arrival. The same spans always give the same order.
 """
 
@@ -10,19 +11,19 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.skeleton import Span
 
-__all__ = ["around_unasked", "cause_order"]
+__all__ = ["cause_order"]
 
 Key = tuple[int, str, int]
 
 
-def cause_order(nodes: Iterable[Span], leader: Mapping[Span, Span]) -> list[Span]:
+def cause_order(nodes: Iterable[Span], loops: Mapping[Span, Span], leader: Mapping[Span, Span]) -> list[Span]:
     """Sort the leading spans of calls.
 
     Args:
         nodes: leading spans.
+        loops: tool call -> the model call that it ran in, where that answered after the tool had ended.
         leader: merged span -> the span that leads its call.
     """
     spans = list(nodes)
@@ -30,9 +31,7 @@ def cause_order(nodes: Iterable[Span], leader: Mapping[Span, Span]) -> list[Span
     after: dict[Span, list[Span]] = defaultdict(list)
     waits: dict[Span, int] = dict.fromkeys(spans, 0)
     for s in spans:
-        edges = [(cause, s) for cause in _causes(s, leader)]
-        if (around := around_unasked(s, leader)) is not None:
-            edges.append((s, around))
+        edges = [(s, loops[s])] if s in loops else [(cause, s) for cause in _causes(s, leader)]
         for cause, effect in edges:
             if cause in waits and effect in waits and cause is not effect:
                 after[cause].append(effect)
@@ -60,25 +59,8 @@ def cause_order(nodes: Iterable[Span], leader: Mapping[Span, Span]) -> list[Span
 
 
 def _causes(s: Span, leader: Mapping[Span, Span]) -> list[Span]:
-    causes = [] if s.asked is None else [s.asked]
-    above = next((a for a in s.lineage() if a.is_node), None)
-    if above is not None and around_unasked(s, leader) is None:
-        causes.append(leader.get(above, above))
-    return causes
-
-
-def around_unasked(tool: Span, leader: Mapping[Span, Span]) -> Span | None:
-    """The model call around a tool call that it did not ask for in its answer, as that was given after the tool had ended.
-
-    An SDK that runs the tools itself tells of its whole loop in one model span: its answer is the last one.
-    """
-    if tool.kind != Kind.TOOL:
-        return None
-    above = next((a for a in tool.lineage() if a.is_node or a.kind == Kind.AGENT), None)
-    if above is None or above.kind != Kind.MODEL or tool.end is None or above.end is None or tool.end > above.end:
-        return None
-    around = leader.get(above, above)
-    return around if tool.asked is not around else None
+    above = next((leader.get(a, a) for a in s.lineage() if a.is_node), None)
+    return [cause for cause in (s.asked, above) if cause is not None]
 
 
 def _keys(spans: list[Span]) -> dict[Span, Key]:

@@ -50,9 +50,12 @@ class Pairing:
     Args:
         nodes: the leading spans of all calls.
         run_of, session_of: what is known of a span's run and session before tools join runs.
+        handoffs: spans of agents handing over; a model asks for that as if it were a tool.
     """
 
-    def __init__(self, source: Source, nodes: Iterable[Span], run_of: Named, session_of: Named) -> None:
+    def __init__(
+        self, source: Source, nodes: Iterable[Span], run_of: Named, session_of: Named, handoffs: Iterable[Span] = ()
+    ) -> None:
         self._source = source
         self._run_of, self._session_of = run_of, session_of
         leading = sorted(nodes, key=_when)
@@ -63,6 +66,7 @@ class Pairing:
         self._arguments: OrderedDict[Span, list[Json]] = OrderedDict()
         self._by_id()
         self._by_name()
+        self._take_handoffs(handoffs)
 
     def unanswered(self) -> list[tuple[Span, int, Call]]:
         """Calls without a tool span: (model call, index, call)."""
@@ -146,6 +150,19 @@ class Pairing:
                 waiting[run].remove(found)
                 tool.asked, tool.call_no = found[:2]
                 self.claimed.add(found[:2])
+
+    def _take_handoffs(self, handoffs: Iterable[Span]) -> None:
+        """A handoff answers the call that the last model call beside it asked for and no tool span claims."""
+        beside: dict[Span | None, list[tuple[Span, int, str | None]]] = defaultdict(list)
+        for model, i, (_, name) in self.unanswered():
+            beside[model.up].append((model, i, name))
+        for handoff in sorted(handoffs, key=_when):
+            before = [
+                call for call in beside[handoff.up] if _when(call[0]) <= _when(handoff) and call[:2] not in self.claimed
+            ]
+            if handoff.up is not None and before:
+                named = [call for call in before if (call[2] or "").startswith("transfer_to_")]
+                self.claimed.add(max(named or before, key=lambda call: (_when(call[0]), -call[1]))[:2])
 
     def _best(self, tool: Span, candidates: list[tuple[Span, int, str]]) -> tuple[Span, int, str]:
         agent = agent_of(tool)

@@ -73,6 +73,7 @@ class Span:
         "marks",
         "name",
         "parent",
+        "provider",
         "scope",
         "seq",
         "session",
@@ -96,8 +97,10 @@ class Span:
         """The nearest ancestor that is in the journal; set by :meth:`Table.link`."""
         self.kind: str | None = None
         self.scope: str | None = None
+        self.provider: int | None = None
+        """Number of the PROVIDER_SEEN in its stream: the resource that the span came from."""
         self.name: str | None = None
-        """Model, tool or agent name."""
+        """Model, tool or agent name; of a STEP its kind."""
         self.ident: str | None = None
         """Of a TOOL the call id, of a MODEL the response id."""
         self.calls: tuple[Call, ...] | None = None
@@ -211,9 +214,8 @@ class Table:
         if s.state == ENDED:
             s.more().copies.append(Place(self._name(e.stream), e.seq))
             return s
-        if s.started_seq >= 0 and s.stream != e.stream:
-            s.started_seq = -1
-        s.state, s.stream, s.seq = ENDED, self._name(e.stream), e.seq
+        s.state = ENDED
+        self._moved(s, e)
         self._fill(s, e, e.payload, kind, lead=True)
         return s
 
@@ -224,9 +226,15 @@ class Table:
             s.state = INTERRUPTED
             if s.extra is None or s.extra.interrupted is None:
                 s.more().interrupted = Place(self._name(e.stream), e.seq)
-                s.stream, s.seq = self._name(e.stream), e.seq
+                self._moved(s, e)
         self._fill(s, e, record, record.get("type"), lead=False)
         return s
+
+    def _moved(self, s: Span, e: Event) -> None:
+        """From now on this event leads. A start counts only within one stream."""
+        if s.started_seq >= 0 and s.stream != e.stream:
+            s.started_seq = -1
+        s.stream, s.seq = self._name(e.stream), e.seq
 
     def _amended(self, e: Event) -> Span | None:
         span_id = (e.trace or {}).get("spanId") or e.payload.get("spanId")
@@ -281,6 +289,7 @@ class Table:
             ("start", nanos(payload.get("startedAt"))),
             ("end", nanos(payload.get("endedAt"))),
             ("scope", self._name(payload.get("scope"))),
+            ("provider", payload.get("provider")),
             ("session", self._name(e.session)),
         ):
             if value is not None and (lead or getattr(s, attribute) is None):
@@ -293,7 +302,9 @@ class Table:
         facts = payload.get("facts")
         if isinstance(facts, dict):
             self._facts(s, facts, lead=lead)
-        if s.name is None and s.kind == Kind.AGENT:
+        if s.kind == Kind.STEP:
+            s.name = self._name(payload.get("kind"))
+        elif s.name is None and s.kind == Kind.AGENT:
             s.name = self._name(payload.get("name"))
 
     def _facts(self, s: Span, facts: dict[str, Json], *, lead: bool) -> None:

@@ -11,7 +11,17 @@ from typing import Any
 from otel_agentrec.nodes.skeleton import Span
 from otel_agentrec.nodes.source import Source
 
-__all__ = ["calls_in", "is_cut", "parsed", "reasoning_in", "responses_in", "said_by_model", "said_to_tool", "text_in"]
+__all__ = [
+    "answers_last",
+    "calls_in",
+    "is_cut",
+    "parsed",
+    "reasoning_in",
+    "responses_in",
+    "said_by_model",
+    "said_to_tool",
+    "text_in",
+]
 
 Json = Any
 
@@ -97,6 +107,12 @@ def responses_in(messages: Json) -> list[tuple[str, Json]]:
         for _, p in _parts(messages)
         if p.get("type") == "tool_call_response" and isinstance(p.get("id"), str)
     ]
+
+
+def answers_last(messages: Json) -> bool:
+    """Do the messages end with text, after calls of tools?"""
+    kinds = [p.get("type") for _, p in _parts(messages) if p.get("type") in ("text", "tool_call")]
+    return "tool_call" in kinds and kinds[-1] == "text"
 
 
 def said_by_model(source: Source, s: Span) -> dict[str, Json]:

@@ -129,6 +129,16 @@ def test_concurrent_calls_of_two_scopes_with_other_words_are_two():
     assert spans(t) == [("one", []), ("two", [])]
 
 
+def test_two_spans_that_tell_nothing_are_one_call_when_one_process_made_both() -> None:
+    t = Telling()
+    for span, at in (("outer", (0, 9)), ("inner", (1, 8))):
+        event = t.model(span, trace=span, at=at, scope=span, facts={"model": "m"})
+        event.payload["provider"] = 1
+    assert spans(t) == [("outer", ["inner"])]
+    t.events[1].payload["provider"] = 2
+    assert spans(t) == [("outer", []), ("inner", [])]
+
+
 def test_an_interval_that_fits_two_calls_is_merged_with_neither():
     t = Telling()
     t.model("one", trace="t1", at=(0, 9), scope="a", facts=SAID)

@@ -33,6 +33,22 @@ def test_a_tool_that_ran_inside_a_model_span_stands_before_its_answer() -> None:
     assert [(r.span_id, r.step) for r in fold(t.events).records()] == [("x", 1), ("loop", 1)]
 
 
+def test_a_streamed_loop_that_tells_its_calls_and_then_its_answer() -> None:
+    t = Telling()
+    call = asks(("c1", "f", "{}"))
+    call["outputMessages"][0]["parts"].append({"type": "text", "content": "done"})
+    t.model("loop", at=(0, 9), facts=call)
+    t.tool("x", parent="loop", at=(2, 3), facts=does("f", "{}"))
+    assert [(r.span_id, r.step) for r in fold(t.events).records()] == [("x", 1), ("loop", 1)]
+
+
+def test_a_tool_that_is_quicker_than_the_stream_that_asked_for_it() -> None:
+    t = Telling()
+    t.model("m", at=(0, 9), facts=asks(("c1", "f", "{}")))
+    t.tool("x", parent="m", at=(2, 3), facts=does("f", "{}"))
+    assert [(r.span_id, r.step) for r in fold(t.events).records()] == [("m", 1), ("x", 1)]
+
+
 def test_a_live_stream_orders_by_start_even_when_the_clock_is_set_back():
     t = Telling()
     for span, at in (("m1", 1_000), ("m2", 10), ("m3", 20)):

@@ -179,6 +179,18 @@ def test_no_tool_is_recovered_where_a_span_tells_of_it():
     assert [r.span_id for r in fold(t.events).records()] == ["m1", "x1", "m2"]
 
 
+def test_a_handoff_is_no_tool_that_has_to_be_recovered() -> None:
+    t = Telling()
+    t.agent("a0", at=(0, 9))
+    t.model("m1", parent="a0", at=(0, 1), facts=asks(("c1", "transfer_to_expert", "{}")))
+    t.span("STEP_ENDED", "h", kind="handoff", parent="a0", at=(1, 2))
+    history = [*asks(("c1", "transfer_to_expert", "{}"))["outputMessages"], answer("c1", "expert")]
+    t.model("m2", parent="a0", at=(2, 3), facts={"messages": history})
+    view = fold(t.events)
+    assert [r.span_id for r in view.records()] == ["m1", "m2"]
+    assert view.runs[0].unpaired == []
+
+
 def test_a_result_in_a_stranger_history_is_not_taken_for_an_equal_call_id():
     t = Telling()
     t.model("m1", trace="t1", at=(0, 1), facts=asks(("c1", "f", '{"city": "elsewhere"}')))
