@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from otel_agentrec.audit.report import VerifyReport
     from otel_agentrec.audit.verify import verify
     from otel_agentrec.capture.configure import configure
+    from otel_agentrec.capture.emit import agent_run
     from otel_agentrec.capture.ingest import IngestReport, ingest
     from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
     from otel_agentrec.capture.recorder import Recorder
@@ -26,6 +27,7 @@ _ROOMS = {
     "_version": ["__version__"],
     "audit.report": ["VerifyReport"],
     "audit.verify": ["verify"],
+    "capture.emit": ["agent_run"],
     "capture.ingest": ["IngestReport", "ingest"],
     "journal.reader": ["Recording", "read_events"],
     "capture.configure": ["configure"],
@@ -50,6 +52,7 @@ __all__ = [
     "Recording",
     "VerifyReport",
     "__version__",
+    "agent_run",
     "configure",
     "ingest",
     "read_events",

@@ -18,7 +18,7 @@ from opentelemetry.util._once import Once
 
 from otel_agentrec.capture import configure
 from otel_agentrec.capture.content import ask_for_content
-from otel_agentrec.capture.guard import Counters, Guard, Notices
+from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.instrumentors import start_instrumentors
 from otel_agentrec.capture.providers import attach, make_tracer_provider
 from otel_agentrec.capture.recorder import Recorder, recorder_at
@@ -36,8 +36,7 @@ def start(is_the_command: bool) -> None:
         is_the_command: this is the process that the user asked for, not one that it started: it says at its end what was
             recorded.
     """
-    guard = Guard(Counters(), Notices())
-    guard.run("the start of recording", _start, is_the_command)
+    PROCESS.run("the start of recording", _start, is_the_command)
 
 
 def _start(is_the_command: bool) -> None:
@@ -46,7 +45,7 @@ def _start(is_the_command: bool) -> None:
         return
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         if is_the_command:
-            Notices().once("disabled", "OTEL_SDK_DISABLED=true: OpenTelemetry is off, nothing is recorded")
+            PROCESS.notices.once("disabled", "OTEL_SDK_DISABLED=true: OpenTelemetry is off, nothing is recorded")
         return
     recorder = recorder_at(settings, way=WAY)
     if is_the_command:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-__all__ = ["LOGGER_NAME", "Counters", "Guard", "Notices", "guarded", "log"]
+__all__ = ["LOGGER_NAME", "PROCESS", "Counters", "Guard", "Notices", "guarded", "log"]
 
 LOGGER_NAME = "otel_agentrec"
 log = logging.getLogger(LOGGER_NAME)
@@ -112,6 +112,10 @@ class Guard:
             log.debug("swallowed in %s", where, exc_info=error)
         except Exception:
             pass
+
+
+PROCESS = Guard(Counters(), Notices())
+"""Of what belongs to no recorder: the start of recording, listeners."""
 
 
 def guarded(where: str, fallback: Any = None) -> Callable[[F], F]:

@@ -9,10 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from otel_agentrec.capture.guard import Counters, Guard, Notices, guarded
+from otel_agentrec.capture import handed
+from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.opening import Key
 from otel_agentrec.capture.steps import StepEvent
+from otel_agentrec.capture.telling import SinkTeller
 from otel_agentrec.capture.tracking import Tracker
 from otel_agentrec.capture.turns import Turns
 from otel_agentrec.errors import ConfigurationError
@@ -21,7 +23,7 @@ from otel_agentrec.journal.journal import Journal
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.settings import Settings, unknown_names
 
-__all__ = ["WHOLE_PROCESS", "Recorder", "recorder_at"]
+__all__ = ["WHOLE_PROCESS", "Recorder", "listeners_of_process", "recorder_at"]
 
 
 class Recorder:
@@ -62,7 +64,8 @@ class Recorder:
         self._turns = Turns(self._waiting_call_failed)
         self._once = SaidOnce(self._write, lambda: self._journal.stream)
         self._tracker = Tracker(self._write, self._once, settings, self.counters, self.notices)
-        self._sinks: list[IoCaptureSink] = list(sinks)
+        self._teller: SinkTeller | None = None
+        self.add_sinks(sinks)
         self._attached: dict[int, object] = {}
         self._sealed = False
         self._closed = not settings.enabled
@@ -71,6 +74,8 @@ class Recorder:
         for name, nearest in unknown_names().items():
             self.notices.once(f"unknown {name}", f"{name} is not a setting: {nearest}")
         _RECORDERS.add(self)
+        if settings.enabled:
+            handed.taken_by(self)
 
     # --- what processors call -----------------------------------------------------------------------------------------
 
@@ -145,15 +150,20 @@ class Recorder:
         ``evicted``, ``abandoned``, ``reentrant``, ``content_missing``, ``open`` (spans now open), and more where something
         happened."""
         counts = self.counters.as_dict()
-        for name, n in dict(self._journal.counters).items():
-            counts[name] = counts.get(name, 0) + n
+        for more in (dict(self._journal.counters), PROCESS.counters.as_dict()):
+            for name, n in more.items():
+                counts[name] = counts.get(name, 0) + n
         counts.setdefault("records", 0)
         counts.setdefault("dropped", 0)
         counts["open"] = len(self._tracker.table)
         return counts
 
     def add_sinks(self, sinks: Iterable[IoCaptureSink]) -> None:
-        self._sinks.extend(sinks)
+        new = list(sinks)
+        if new and self._teller is None:
+            self._teller = SinkTeller(new, self.guard)
+        elif new and self._teller is not None:
+            self._teller.sinks.extend(new)
 
     @property
     def is_closed(self) -> bool:
@@ -176,16 +186,25 @@ class Recorder:
                 self.counters.add("late")
             if event.type == "NODE_RECORDED":
                 self.counters.add("nodes")
+        if self._teller is not None:
+            self.guard.run("a sink", self._teller.feed, event, done)
         return done
 
     def _seal(self) -> None:
         self._sealed = True
         self._journal.seal()
+        self._finish_sinks()
+
+    def _finish_sinks(self) -> None:
+        if self._teller is not None:
+            self.guard.run("a sink", self._teller.finish)
 
     def _close(self) -> None:
         self._closed = True
+        handed.left_by(self)
         self._journal.seal()
-        for sink in self._sinks:
+        self._finish_sinks()
+        for sink in self._teller.sinks if self._teller is not None else ():
             self.guard.run("a sink's close", sink.close)
         self._attached.clear()
 
@@ -195,6 +214,8 @@ class Recorder:
         self._stream = None
         self._turns.after_fork()
         self._once.after_fork()
+        if self._teller is not None:
+            self._teller.after_fork()
         self.counters.counts.update(dict.fromkeys(self.counters.counts, 0))
         self._tracker.table.after_fork(forked_from)
 
@@ -224,6 +245,11 @@ def recorder_at(settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way:
         found.notices.once("place", f"already recording to {found.path} through {found.way}, not to {settings.path}")
     found.add_sinks(sinks)
     return found
+
+
+def listeners_of_process() -> list[Any]:
+    """The listeners that ``configure`` was given, of all recorders that are open."""
+    return [listener for recorder in list(_RECORDERS) if not recorder.is_closed for listener in recorder.listeners]
 
 
 def _after_fork_in_child() -> None:

@@ -75,6 +75,7 @@ class Tracker:
             self._give_up(evicted, "evicted")
         said = dialects.started(view)
         if said is not None:
+            handed.at_start(key)
             self._once.provider(span)
             self._reveal_above(entry)
             self._journal_start(entry, view, *said)
