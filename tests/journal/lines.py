@@ -47,21 +47,33 @@ def refs(value: Any) -> list[str]:
     return [r for item in value for r in refs(item)] if isinstance(value, list) else []
 
 
-def resolve_list(all_events: list[dict[str, Any]], owned: dict[tuple[int, int], Any], seq: int, path: str) -> list[Any]:
-    """A spliced list, resolved by plain recursion."""
+def resolve_list(
+    all_events: list[dict[str, Any]],
+    owned: dict[tuple[int, int], Any],
+    seq: int,
+    path: str,
+    start: int = 0,
+    stop: int = -1,
+) -> list[Any]:
+    """Elements start to stop of a spliced list, by plain recursion."""
     node: Any = all_events[seq]
     for key in path.removeprefix("$.").split("."):
         node = node[key]
     order = refs(all_events[seq]["payload"])
     out: list[Any] = []
+    at, stop = 0, node["n"] if stop < 0 else stop
     for item in node["$list"]:
         if isinstance(item, list):
-            target, start, stop = item[:3]
+            target, first, last = item[:3]
             assert target < seq
-            out += resolve_list(all_events, owned, target, item[3] if len(item) > 3 else path)[start:stop]
-        elif "$v" in item:
-            out.append(item["$v"])
-        else:
-            out.append(owned[seq, order.index(item["$c"])])
-    assert len(out) == node["n"]
+            low, high = max(start, at), min(stop, at + last - first)
+            if low < high:
+                there = item[3] if len(item) > 3 else path
+                out += resolve_list(all_events, owned, target, there, first + low - at, first + high - at)
+            at += last - first
+            continue
+        if start <= at < stop:
+            out.append(item["$v"] if "$v" in item else owned[seq, order.index(item["$c"])])
+        at += 1
+    assert at == node["n"]
     return out

@@ -1,0 +1,120 @@
+"""Event stores: named streams behind one protocol, and its file twin (the embedded default).
+
+A stream's first event, STREAM_OPENED (seq 0), is written by the store; the caller's first event is seq 1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from otel_agentrec.errors import AgentRecError, RecordingNotFound, UsageError
+from otel_agentrec.journal.draft import NewEvent, SealedAt
+from otel_agentrec.journal.events import Event
+from otel_agentrec.journal.index import Index, opening_payload
+from otel_agentrec.journal.named import NamedStream, read_tail
+from otel_agentrec.journal.reader import Resolver, StreamFile
+
+__all__ = ["EventStore", "FileEventStore", "SequenceConflict"]
+
+_NAME = re.compile(r"[A-Za-z0-9_%~-][A-Za-z0-9._%~-]*(/[A-Za-z0-9_%~-][A-Za-z0-9._%~-]*)*")
+LOCK_WAIT = 5.0
+
+
+class SequenceConflict(AgentRecError):
+    """Somebody else appended first. ``head``: the seq that comes next now."""
+
+    default_hint = "read the events that came in between, decide again, and append with the new expected seq"
+
+    def __init__(self, stream: str, expected: int, head: int) -> None:
+        super().__init__(f"stream {stream} is at seq {head}, not at {expected}")
+        self.head = head
+
+
+@runtime_checkable
+class EventStore(Protocol):
+    """Append-only streams of events with optimistic concurrency."""
+
+    def append(self, stream: str, events: Sequence[NewEvent], expected_seq: int | None = None) -> list[SealedAt]:
+        """Append events, all or none.
+
+        Args:
+            expected_seq: the seq that the first event shall get (0 or 1: the stream is new); None: wherever the end is.
+
+        Raises:
+            SequenceConflict: the stream's end is elsewhere.
+        """
+        ...
+
+    def read(self, stream: str, from_seq: int = 0) -> Iterator[Event]:
+        """The events from a seq on, content resolved. An unknown stream has none."""
+        ...
+
+    def streams(self) -> list[str]: ...
+
+    def head(self, stream: str) -> tuple[int, str] | None:
+        """(next seq, hash of the last event), or None for an unknown stream."""
+        ...
+
+
+class FileEventStore:
+    """Streams as files ``<directory>/<name>.jsonl`` with their content beside them, listed in the recording's index.
+
+    Names are path segments of letters, digits and ``. _ ~ - %``; encode anything else (``urllib.parse.quote``).
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], *, origin: str = "local") -> None:
+        self.directory = Path(directory)
+        self._origin = origin
+
+    def append(self, stream: str, events: Sequence[NewEvent], expected_seq: int | None = None) -> list[SealedAt]:
+        path = self._path(stream)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with NamedStream(path, stream, content=True, wait=LOCK_WAIT) as named:
+            size = named.tail.size
+            if expected_seq is not None and expected_seq != size and not (size == 0 and expected_seq == 1):
+                raise SequenceConflict(stream, expected_seq, size)
+            if not size:
+                self._open(named)
+            return named.append(events)
+
+    def _open(self, named: NamedStream) -> None:
+        with Index(self.directory, self._origin).opening() as opening:
+            payload = opening_payload(self._origin, named.name)
+            if opening.tip:
+                payload["indexTip"] = opening.tip
+            (first,) = named.append([NewEvent("STREAM_OPENED", payload)])
+            opening.entries.append(("OPENED", {"stream": named.name, "hash": first.hash}))
+
+    def read(self, stream: str, from_seq: int = 0) -> Iterator[Event]:
+        path = self._path(stream)
+        if not path.exists():
+            return
+        file = StreamFile(path)
+        resolver = Resolver(file)
+        for event in file.events(from_seq):
+            yield resolver.resolved(event)
+
+    def streams(self) -> list[str]:
+        if not self.directory.is_dir():
+            return []
+        found = (p.relative_to(self.directory).as_posix() for p in self.directory.rglob("*.jsonl"))
+        return sorted(n[:-6] for n in found if not n.endswith(".content.jsonl") and n != "index.jsonl")
+
+    def head(self, stream: str) -> tuple[int, str] | None:
+        path = self._path(stream)
+        if not path.exists():
+            return None
+        with path.open("rb") as f:
+            tail = read_tail(f.fileno())
+        return (tail.size, tail.hash) if tail.size else None
+
+    def _path(self, stream: str) -> Path:
+        if not _NAME.fullmatch(stream):
+            raise UsageError(f"{stream!r} is no stream name", "percent-encode it: urllib.parse.quote(name, safe='')")
+        if not self.directory.parent.exists():
+            raise RecordingNotFound(f"{self.directory.parent} does not exist")
+        return self.directory / f"{stream}.jsonl"
