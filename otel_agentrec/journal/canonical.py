@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from otel_agentrec.journal.jcs import spell, spell_fast
+from otel_agentrec.journal.jcs import spell, spell_each_fast, spell_fast
 from otel_agentrec.journal.normal import MAX_BYTES, MAX_DEPTH, denormalise, normalise, restore
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "MAX_DEPTH",
     "canonical",
     "canonical_any",
+    "canonical_each",
     "denormalise",
     "fast_path_taken",
     "normalise",
@@ -50,6 +51,12 @@ def canonical_any(value: object, *, cell: bool = False, signed_zero: bool = True
     if fast is not None and len(fast) <= MAX_BYTES:
         return fast
     return canonical(normalise(value, cell=cell, signed_zero=signed_zero))
+
+
+def canonical_each(values: list[Any]) -> list[bytes]:
+    """``[canonical_any(v, cell=True) for v in values]``, with one walk over all of them when all are plain."""
+    fast = spell_each_fast(values, MAX_DEPTH, MAX_BYTES)
+    return [canonical_any(value, cell=True) for value in values] if fast is None else fast
 
 
 def fast_path_taken(value: Json) -> bool:

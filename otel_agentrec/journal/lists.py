@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from otel_agentrec.journal.canonical import canonical_any
+from otel_agentrec.journal.canonical import canonical_each
 from otel_agentrec.journal.facts import RawList
 
 __all__ = ["ListCache", "ListDraft", "Owner", "parse_elements"]
@@ -171,14 +171,13 @@ class ListCache:
         if isinstance(source, RawList):
             base, common = _common_prefix(recent, source.text)
             ends = base.ends[:common] if base else []
-            values = []
-            for value, end in parse_elements(source.text, ends[-1] if ends else None):
-                values.append(canonical_any(source.element(value), cell=True))
-                ends.append(end)
+            parsed = parse_elements(source.text, ends[-1] if ends else None)
+            ends += [end for _, end in parsed]
+            values = canonical_each([source.element(value) for value, _ in parsed])
             text: str | None = source.text
         else:
             base, common, ends, text = None, 0, [], None
-            values = [canonical_any(value, cell=True) for value in source]
+            values = canonical_each(list(source))
         digests = base.digests[:common] if base else []
         owners: list[Owner | None] = list(base.owners[:common]) if base else []
         items: list[Run | bytes] = [Run(base.seq, 0, common, path, base.depth + 1)] if base and common else []

@@ -14,7 +14,7 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from otel_agentrec.journal.canonical import canonical, canonical_any, fast_path_taken
+from otel_agentrec.journal.canonical import canonical, canonical_any, canonical_each, fast_path_taken
 from otel_agentrec.journal.jcs import MAX_INT, spell
 
 JCS = Path(__file__).parent.parent / "data" / "jcs"
@@ -164,3 +164,8 @@ def test_any_depth_can_be_written() -> None:
     for _ in range(10_000):
         value = [value]
     assert canonical(value) == b"[" * 10_001 + b"]" * 10_001
+
+
+@given(st.lists(JSON | st.just({"$x": 1}) | st.just("\ud800") | st.just(float("nan")), max_size=4))
+def test_many_at_once_are_the_same_as_each(values: list[Any]) -> None:
+    assert canonical_each(values) == [canonical_any(v, cell=True) for v in values]
