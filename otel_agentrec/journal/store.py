@@ -5,6 +5,7 @@ A stream's first event, STREAM_OPENED (seq 0), is written by the store; the call
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -93,10 +94,10 @@ class FileEventStore:
         path = self._path(stream)
         if not path.exists():
             return
-        file = StreamFile(path)
-        resolver = Resolver(file)
-        for event in file.events(from_seq):
-            yield resolver.resolved(event)
+        file = StreamFile(stream, path)
+        with Resolver(file) as resolver:
+            for event in file.events(from_seq):
+                yield dataclasses.replace(event, payload=resolver.resolve(event))
 
     def streams(self) -> list[str]:
         if not self.directory.is_dir():

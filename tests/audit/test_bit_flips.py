@@ -10,7 +10,6 @@ from otel_agentrec.audit.verify import verify
 
 from ..journal import build
 
-
 FILES = ["index.jsonl", "20260101T000001Z-2-bb.jsonl", "20260101T000001Z-2-bb.content.jsonl"]
 
 

@@ -5,6 +5,7 @@ Arguments: recording directory, file for the numbers of ended spans, how many ag
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -12,6 +13,7 @@ import sys
 import time
 
 from opentelemetry.sdk.trace import TracerProvider
+
 from otel_agentrec.capture.processors import AgentRecSpanProcessor
 
 
@@ -32,7 +34,9 @@ def agent(recording: str, ended: int) -> None:
                         "gen_ai.response.id": name,
                         "gen_ai.tool.call.id": name,
                         "gen_ai.tool.name": "x",
-                        "gen_ai.input.messages": '[{"role":"user","parts":[{"type":"text","content":"%s"}]}]' % name,
+                        "gen_ai.input.messages": json.dumps(
+                            [{"role": "user", "parts": [{"type": "text", "content": name}]}]
+                        ),
                     },
                 )
                 span.end()
