@@ -53,7 +53,7 @@ def main(recording: str, numbers: str, kills: int, seed: int) -> None:
                 agent(recording, ended)
             finally:
                 os._exit(1)
-        time.sleep(random.uniform(0.001, 0.05))
+        time.sleep(random.uniform(0.02, 0.25))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), "an agent ended by itself"
