@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+TOLD = 10
+"""So many of the things that could not be read are named on stderr; --json names more."""
+
 
 @make_command(
     examples="""
@@ -75,8 +78,10 @@ def _tell_losses(report: IngestReport) -> None:
 
     lines = [plain(note) for note in report.notes]
     if report.quarantined_count:
-        lines.append(f"{count(report.quarantined_count, 'line')} could not be read and {_is(report)} left out:")
-        lines += [f"  {plain(str(line))}" for line in report.quarantined]
+        lines.append(f"{count(report.quarantined_count, 'thing')} could not be read and {_is(report)} left out:")
+        lines += [f"  {plain(f'{fault.file}:{fault.line}: {fault.reason}')}" for fault in report.quarantined[:TOLD]]
+        if report.quarantined_count > TOLD:
+            lines.append(f"  and {report.quarantined_count - TOLD} more")
     for line in lines:
         print(line, file=sys.stderr)
 

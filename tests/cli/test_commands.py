@@ -231,7 +231,7 @@ def test_ingest_counts_what_it_took_and_what_it_could_not_read(otlp_file: Path, 
     out, err = capsys.readouterr()
     assert "3 model calls, 2 tool calls" in out
     assert f"otel-agentrec show {tmp_path / 'rec'}" in out
-    assert "1 line could not be read" in err and "spans.jsonl" in err
+    assert "1 thing could not be read and is left out" in err and f"{otlp_file}:2: " in err
 
 
 def test_run_records_and_keeps_the_exit_code(tmp_path: Path) -> None:
