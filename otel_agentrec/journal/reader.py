@@ -25,6 +25,8 @@ __all__ = ["Recording", "Resolver", "StreamFile", "read_events"]
 INDEX = "index"
 SESSIONS = "sessions"
 _EVENTS, _CONTENT = ".jsonl", ".content.jsonl"
+_PROBE = 16 << 10
+"""Read ahead while bisecting, in bytes: every step reads at another place."""
 
 
 class StreamFile:
@@ -127,7 +129,7 @@ class StreamFile:
             IndexError: there is none, or its line is damaged.
             RecordingUnreadable: the file can't be read.
         """
-        with open_lines(self.path) as file:
+        with open_lines(self.path, _PROBE) as file:
             stop = size_of(self.path)
             offset = bisect_lines(file, stop, seq, _seq_of)
             file.seek(offset)
