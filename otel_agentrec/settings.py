@@ -40,6 +40,13 @@ def _text(value: Any) -> str | None:
     return (os.fspath(value) if isinstance(value, os.PathLike) else str(value)) or None
 
 
+def _path(value: Any) -> str | None:
+    text = _text(value)
+    if text is not None and "\0" in text:
+        raise ValueError("a path without NUL characters")
+    return text
+
+
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
@@ -74,7 +81,7 @@ def _size(value: Any) -> int:
 
 
 TABLE: tuple[Setting, ...] = (
-    Setting("path", None, _text, "directory of the recording; recording takes place only when it is set"),
+    Setting("path", None, _path, "directory of the recording; recording takes place only when it is set"),
     Setting("enabled", True, _flag, "false switches recording off wherever it was switched on"),
     Setting(
         "durability",

@@ -14,7 +14,7 @@ from opentelemetry import _logs, trace
 from otel_agentrec.capture.content import ask_for_content
 from otel_agentrec.capture.guard import log
 from otel_agentrec.capture.providers import attach, make_tracer_provider
-from otel_agentrec.capture.recorder import WHOLE_PROCESS, Recorder, recorder_at
+from otel_agentrec.capture.recorder import WHOLE_PROCESS, Recorder, place_of, recorder_at
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.settings import Settings
@@ -66,7 +66,7 @@ def configure(
     with _LOCK:
         there = _configured
         is_ours = there is not None and not there.is_closed and there.way not in WHOLE_PROCESS
-        if there is not None and is_ours and settings.path and os.path.realpath(settings.path) != there.place:
+        if there is not None and is_ours and settings.path and place_of(settings.path) != there.place:
             raise ConfigurationError(
                 f"already recording to {there.path}, not to {settings.path}",
                 "call shutdown() on the recorder that configure() returned first, or give the same path",

@@ -6,7 +6,6 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from otel_agentrec.capture import handed
@@ -23,7 +22,7 @@ from otel_agentrec.journal.journal import Journal
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.settings import Settings, unknown_names
 
-__all__ = ["WHOLE_PROCESS", "Recorder", "listeners_of_process", "recorder_at"]
+__all__ = ["WHOLE_PROCESS", "Recorder", "listeners_of_process", "place_of", "recorder_at"]
 
 
 class Recorder:
@@ -46,8 +45,8 @@ class Recorder:
         if not settings.path:
             raise ConfigurationError("no path to record to", "configure('./agentrec'), or set OTEL_AGENTREC_PATH")
         self.settings = settings
-        self.path = str(Path(settings.path).absolute())  # the program may change its directory
-        self.place = os.path.realpath(settings.path)
+        self.place = place_of(settings.path)
+        self.path = self.place  # absolute: the program may change its directory
         self.way = way
         self.listeners: list[Any] = []
         """Listeners of every ``agent_run`` of this process."""
@@ -228,6 +227,14 @@ WHOLE_PROCESS = ("otel-agentrec run", "opentelemetry-instrument")
 """Ways that record the whole process from outside; what the program itself asks for then joins in."""
 
 
+def place_of(path: str) -> str:
+    """The one name of a directory, whatever way it is written; it need not exist."""
+    try:
+        return os.path.realpath(path)
+    except OSError:  # the working directory is gone
+        return path
+
+
 def recorder_at(settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way: str) -> Recorder:
     """The recorder of this process for a path: the one that is there and not closed, else a new one.
 
@@ -235,7 +242,7 @@ def recorder_at(settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way:
         ConfigurationError: no path.
     """
     with _LOCK:
-        place = os.path.realpath(settings.path) if settings.path else ""
+        place = place_of(settings.path) if settings.path else ""
         open_ones = [recorder for recorder in _BY_PATH.values() if not recorder.is_closed]
         found = next((one for one in open_ones if one.way in WHOLE_PROCESS or one.place == place), None)
         if found is None:
