@@ -1,0 +1,133 @@
+"""No span, whatever it holds, makes a dialect raise: one hostile span must not cost its batch."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otel_agentrec.capture.dialects import DIALECTS, genai, log_use, messages, read, started, tokens
+from otel_agentrec.capture.spans import DroppedCounts, LogView, SpanEvent, SpanView
+from otel_agentrec.capture.steps import ended_event, header_of, started_event
+from otel_agentrec.journal.canonical import canonical_any
+from otel_agentrec.journal.facts import Facts, RawList
+
+KEYS = sorted(
+    {
+        *re.findall(
+            r'"((?:gen_ai|mcp|openai|agentrec|error|session|user)\.[a-z_.]+)"', Path(genai.__file__).read_text()
+        ),
+        *(key for keys in tokens.SPELLINGS.values() for key in keys),
+        "gen_ai.usage.audio.input_tokens",
+        "gen_ai.request.temperature",
+        "gen_ai.request.",
+    }
+)
+SCHEMA = (
+    "role parts type content id name arguments response result finish_reason function tool_calls text image_url url"
+)
+TEXTS = st.one_of(
+    st.text(max_size=8),
+    st.sampled_from(
+        [
+            "chat",
+            "execute_tool",
+            "invoke_agent",
+            "tools/call",
+            "[",
+            "[]",
+            "{}",
+            '[{"role":"user"}]',
+            '[{"a"',
+            '[{"parts":[{"type":"tool_call","id":1}]},null,7]',
+            "[" * 1200,
+            "\ud800",
+            "1" + "0" * 4400,
+            "text",
+            "tool_call",
+            "image_url",
+            "data:image/png;base64,xx",
+        ]
+    ),
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.binary(max_size=4) | TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.sampled_from(SCHEMA.split()) | st.text(max_size=2), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+ATTRIBUTES = st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=5), VALUES, max_size=12)
+EVENTS = st.tuples(
+    st.sampled_from(["exception", "gen_ai.choice", "gen_ai.choice.delta", "other"]),
+    st.integers(),
+    st.dictionaries(st.sampled_from(["content", "message", "exception.type", "exception.message"]), VALUES),
+).map(lambda told: SpanEvent(*told))
+JOINED = ["gen_ai.client.inference.operation.details", "gen_ai.client.operation.exception", "gen_ai.choice"]
+LOGS = st.tuples(st.sampled_from(JOINED), VALUES, ATTRIBUTES).map(
+    lambda told: LogView("1" * 32, "2" * 16, told[0], body=told[1], attributes=told[2])
+)
+SPANS = st.fixed_dictionaries(
+    {
+        "name": TEXTS,
+        "kind": st.integers(0, 5),
+        "scope": st.sampled_from(["", "an.instrumentation", "opentelemetry.instrumentation.genai.openai"]),
+        "start_ns": st.integers(),
+        "end_ns": st.none() | st.integers(),
+        "attributes": ATTRIBUTES,
+        "events": st.lists(EVENTS, max_size=3).map(tuple),
+        "status_code": st.integers(0, 3),
+        "status_message": st.none() | st.text(max_size=3),
+        "dropped": st.tuples(st.integers(0, 2), st.integers(0, 2)).map(lambda lost: DroppedCounts(*lost)),
+    }
+).map(lambda fields: SpanView("1" * 32, "2" * 16, None, **fields))
+
+
+def check(facts: Facts) -> None:
+    """What the journal and the fold rely on."""
+    for listed in (facts.messages, facts.output_messages, facts.system_instructions, facts.tools):
+        assert listed is None or isinstance(listed, (list, RawList))
+    for name in ("operation", "provider", "model", "response_id", "tool_name", "tool_call_id", "session_id", "run_id"):
+        told = getattr(facts, name)
+        assert told is None or (isinstance(told, str) and told), name
+    for name in tokens.SPELLINGS:
+        count = getattr(facts, name)
+        assert count is None or (type(count) is int and count >= 0), name
+    assert all(isinstance(reason, str) for reason in facts.finish_reasons or [])
+    assert facts.status in (None, "error", "partial")
+
+
+@given(SPANS, st.lists(LOGS, max_size=2))
+def test_any_span_is_read_and_becomes_an_event(span: SpanView, logs: list[LogView]) -> None:
+    before = dict(span.attributes)
+    reading = read(span, logs)
+    assert span.attributes == before or before != before, "the span belongs to the application"
+    begun = started(span)
+    if begun is not None:
+        started_event(span, *begun)
+    if reading is not None:
+        kind, facts = reading
+        check(facts)
+        header_of(facts)
+        canonical_any(ended_event(span, kind, facts).trace)
+
+
+@given(VALUES)
+def test_what_was_normalised_once_stays_the_same(value: Any) -> None:
+    for normal in (messages.message, messages.part, messages.definition):
+        once = normal(value)
+        assert canonical_any(normal(once)) == canonical_any(once)
+
+
+def test_every_dialect_says_what_it_reads() -> None:
+    for dialect in DIALECTS:
+        assert dialect.name
+        assert dialect.versions
+        assert all(log_use(name) == "join" for name in dialect.joined_logs)
+    assert log_use("") == log_use("app.started") == "ignore"
+    assert log_use("gen_ai.choice") == "keep"
