@@ -93,6 +93,11 @@ def ingest(
     if not listed:
         raise UsageError("no files to ingest", "give one or more OTLP files")
     files = [OtlpFile(path) for path in listed]
+    for file in files:
+        if file.path.resolve().parent == Path(out).resolve():
+            raise UsageError(
+                f"{file.path} lies in {out}, where the recording is to go", "give a directory of its own (--out)"
+            )
     advance = _meter(sum(f.size for f in files), progress)
     report = IngestReport(files=len(files))
     with LogSpill() as spill:

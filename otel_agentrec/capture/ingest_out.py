@@ -10,12 +10,13 @@ from types import TracebackType
 from typing import Any, cast
 
 from otel_agentrec._version import __version__
+from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.spans import SpanView
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.errors import AgentRecError, UsageError
 from otel_agentrec.journal.canonical import canonical_any
-from otel_agentrec.journal.draft import ContentMode, Envelope, make_draft
-from otel_agentrec.journal.facts import Facts, RawList
+from otel_agentrec.journal.draft import ContentMode, Envelope, SealedAt, make_draft
+from otel_agentrec.journal.facts import Facts
 from otel_agentrec.journal.index import Index
 from otel_agentrec.journal.journal import make_directory
 from otel_agentrec.journal.writer import StreamWriter
@@ -37,7 +38,7 @@ class Out:
         self._directory = directory
         self.settings = settings
         self._content = cast(ContentMode, settings.content)
-        self._headers: dict[bytes, int] = {}
+        self._once = SaidOnce(self._put, lambda: self.stream)
         self._providers: dict[bytes, int] = {}
         self._resource: tuple[Mapping[str, Any], int] | None = None
         self._events = 0
@@ -60,13 +61,16 @@ class Out:
         """Write one event; -> its seq. ``resource``: whose PROVIDER_SEEN must stand before it."""
         if resource:
             self.provider(resource)
+        return self._put(event).seq
+
+    def _put(self, event: StepEvent) -> SealedAt:
         where = Envelope(event.run, event.session, event.turn, event.step, event.trace or None, event.scope)
         try:
             done = self._writer.append(make_draft(event.type, event.payload, where, self._writer.cache, self._content))
         except OSError as e:
             raise self._failure(e) from e
         self._events += 1
-        return done.seq
+        return done
 
     def dropped(self, count: int, reason: str) -> None:
         self.append(StepEvent("DROPPED", {"count": count, "reason": reason}))
@@ -85,14 +89,10 @@ class Out:
         self._resource = (resource, seq)
         return seq
 
-    def header(self, held: dict[str, Any], span: SpanView, facts: Facts) -> int:
+    def header(self, held: dict[str, Any], span: SpanView, facts: Facts) -> int | None:
         """The seq of the REQUEST_HEADER with this payload; an equal earlier one is pointed at."""
-        digest = _digest(held)
-        seq = self._headers.get(digest)
-        if seq is None:
-            event = StepEvent("REQUEST_HEADER", held, session=facts.session_id, scope=span.scope or None)
-            seq = self._headers[digest] = self.append(event)
-        return seq
+        event = StepEvent("REQUEST_HEADER", held, session=facts.session_id, scope=span.scope or None)
+        return self._once.header(held, event)
 
     def __enter__(self) -> Out:
         return self
@@ -116,13 +116,3 @@ class Out:
             f"{self._directory} can't be written any more: {why}; {self._events} events of {self.stream} are kept",
             "make room and ingest again: a span that is there already counts once",
         )
-
-
-def _digest(held: dict[str, Any]) -> bytes:
-    """Equal headers have equal digests; JSON text is compared as text, so that it need not be parsed."""
-    digest = hashlib.sha256()
-    for key, value in held.items():
-        data = value.text.encode("utf-8", "surrogatepass") if isinstance(value, RawList) else canonical_any(value)
-        digest.update(f"{key}:{len(data)}:".encode())
-        digest.update(data)
-    return digest.digest()

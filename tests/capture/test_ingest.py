@@ -222,6 +222,13 @@ class TestErrors:
         with pytest.raises(UsageError, match="is no directory"):
             ingest(path, path / "below")
 
+    def test_an_out_that_holds_the_input(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write(tmp_path / "f.jsonl", traces(chat(1)))
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(UsageError, match="lies in"):
+            ingest("f.jsonl", tmp_path)
+        assert [p.name for p in tmp_path.iterdir()] == ["f.jsonl"]
+
     def test_a_disk_that_fills_up_leaves_a_valid_stream(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         whole, writes = writer.write_whole, 0
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from otel_agentrec.audit.verify import verify
 from otel_agentrec import read_nodes
+from otel_agentrec.audit.verify import verify
 
 ROOT = Path(__file__).parents[2]
 PROCESSES, KILLS = 4, 75
