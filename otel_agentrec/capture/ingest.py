@@ -42,6 +42,9 @@ class Quarantined:
     line: int
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}"
+
 
 @dataclass(slots=True)
 class IngestReport:

@@ -153,6 +153,7 @@ class TestLosses:
             (3, "no OTLP"),
         ]
         assert report.to_json()["quarantinedCount"] == 3
+        assert str(report.quarantined[2]).endswith("f.jsonl:3: no OTLP: no resourceSpans and no resourceLogs")
 
     def test_many_bad_lines_are_counted_but_not_all_told(self, tmp_path: Path) -> None:
         _, report = recorded(tmp_path, traces(chat(1)), *["bad"] * 250)
