@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from otel_agentrec.nodes.belonging import Belonging
+from otel_agentrec.nodes.memo import Memo
 from otel_agentrec.nodes.pairing import Pairing, calls_of
 from otel_agentrec.nodes.skeleton import OTHER_EXPORT, Span
 from otel_agentrec.nodes.source import Place, Source
@@ -35,6 +36,7 @@ class Builder:
     def __init__(self, source: Source, belonging: Belonging, pairing: Pairing) -> None:
         self._source, self._belonging, self._pairing = source, belonging, pairing
         self._headers: dict[Place, dict[str, Json]] = {}
+        self._messages = Memo(_parsed_message)
 
     def build(self, s: Span) -> NodeIoRecord:
         """The record of the call that ``s`` leads."""
@@ -108,13 +110,13 @@ class Builder:
     def _model(self, told: Told) -> dict[str, Any]:
         facts, header = told.facts, self._header(told)
         model = facts.get("model") or facts.get("responseModel")
-        messages, raw = _parsed_calls(facts.get("outputMessages")), facts.get("outputRaw")
+        messages, raw = self._parsed(facts.get("outputMessages")), facts.get("outputRaw")
         text, reasoning = facts.get("outputText"), facts.get("reasoningText")
         return {
             "model_id": model,
             "inputs": {
                 "model": model,
-                "messages": _parsed_calls(facts.get("messages")),
+                "messages": self._parsed(facts.get("messages")),
                 "systemInstructions": header.get("instructions"),
                 "tools": header.get("tools"),
                 "parameters": header.get("parameters"),
@@ -134,6 +136,9 @@ class Builder:
             "reasoning_tokens": facts.get("reasoningTokens"),
             "other_tokens": facts.get("otherTokens"),
         }
+
+    def _parsed(self, messages: Json) -> Json:
+        return self._messages.map(messages) if isinstance(messages, list) else messages
 
     def _tool(self, s: Span, facts: dict[str, Json], flags: list[str]) -> dict[str, Any]:
         name, arguments, result = facts.get("toolName"), facts.get("arguments"), facts.get("result")
@@ -177,12 +182,8 @@ def _tool_calls(messages: Json, calls: Json) -> list[dict[str, Json]] | None:
     return [{"id": c.get("id"), "name": c.get("name"), "arguments": None} for c in calls if isinstance(c, dict)]
 
 
-def _parsed_calls(messages: Json) -> Json:
-    """Messages with the arguments of tool calls parsed; everything else as it is, markers in their place."""
-    return [_parsed_message(m) for m in messages] if isinstance(messages, list) else messages
-
-
 def _parsed_message(message: Json) -> Json:
+    """A message with the arguments of its tool calls parsed; everything else as it is, also the marker of a lost one."""
     parts = message.get("parts") if isinstance(message, dict) else None
     if not isinstance(parts, list) or not any(_has_call_text(p) for p in parts):
         return message

@@ -16,10 +16,13 @@ from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import RawList
 from otel_agentrec.journal.normal import restore
 from otel_agentrec.journal.reader import Recording, Resolver, StreamFile
+from otel_agentrec.nodes.memo import Memo
 
 __all__ = ["MemorySource", "Place", "RecordingSource", "Source"]
 
 Json = Any
+_NEAR = 32
+"""So many events are read through, and remembered, rather than looked up."""
 
 
 class Place(NamedTuple):
@@ -89,24 +92,34 @@ class RecordingSource:
     """A recording on disk; one event is found by its sequence number and resolved when it is asked for."""
 
     def __init__(self, recording: Recording) -> None:
-        self._streams: dict[str, StreamFile] = {s.name: s for s in recording.streams()}
+        self._streams = {s.name: s for s in recording.streams()}
+        self._cursors = {name: _Cursor(s) for name, s in self._streams.items()}
         self._resolvers: OrderedDict[str, Resolver] = OrderedDict()
         self._live: dict[str, bool] = {}
+        self._messages = Memo(_as_sent)
 
     def events(self) -> Iterator[Event]:
         for name in sorted(self._streams):
             yield from self._streams[name].events()
 
     def event(self, place: Place) -> Event:
-        event = self._streams[place.stream].at(place.seq)
-        return dataclasses.replace(event, payload=_as_sent(self._resolver(place.stream).resolve(event)))
+        event = self._cursors[place.stream].at(place.seq)
+        return dataclasses.replace(event, payload=self._sent(self._resolver(place.stream).resolve(event)))
 
     def facts(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
-        event = self._streams[place.stream].at(place.seq)
+        event = self._cursors[place.stream].at(place.seq)
         at = "$.payload.record.facts" if event.type == "NODE_INTERRUPTED" else "$.payload.facts"
         payload = self._resolver(place.stream).resolve(event, only={f"{at}.{key}" for key in keys})
         facts = facts_of(dataclasses.replace(event, payload=payload))
-        return {key: _as_sent(value) for key, value in facts.items() if key in keys}
+        return {key: self._sent(value) for key, value in facts.items() if key in keys}
+
+    def _sent(self, value: Json) -> Json:
+        """A value without the marks of canonical form; the elements of long lists are looked at once."""
+        if isinstance(value, list) and len(value) > 1:
+            return self._messages.map(value)
+        if isinstance(value, dict) and not any(key[:1] == "$" for key in value):
+            return {key: self._sent(x) for key, x in value.items()}
+        return _as_sent(value)
 
     def is_live(self, stream: str) -> bool:
         if stream not in self._live:
@@ -119,6 +132,34 @@ class RecordingSource:
         if len(self._resolvers) > 16:
             self._resolvers.popitem(last=False)
         return found
+
+
+class _Cursor:
+    """Finds events of one stream; quick when they are asked for in about the order in which they stand."""
+
+    def __init__(self, stream: StreamFile) -> None:
+        self._stream = stream
+        self._ahead: Iterator[Event] = iter(())
+        self._next = -1
+        self._recent: OrderedDict[int, Event] = OrderedDict()
+
+    def at(self, seq: int) -> Event:
+        """One event, content not resolved. Raises IndexError when there is none that is whole."""
+        found = self._recent.get(seq)
+        if found is not None:
+            return found
+        if seq < self._next:
+            return self._stream.at(seq)
+        if self._next < 0 or seq > self._next + _NEAR:
+            self._ahead = self._stream.events(seq)
+        for event in self._ahead:
+            self._next = event.seq + 1
+            self._recent[event.seq] = event
+            if len(self._recent) > _NEAR:
+                self._recent.popitem(last=False)
+            if event.seq >= seq:
+                break
+        return self._recent[seq] if seq in self._recent else self._stream.at(seq)
 
 
 def _plain(value: Json) -> Json:
