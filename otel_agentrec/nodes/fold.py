@@ -7,7 +7,9 @@ asked for. Any permutation of the same events gives the same view.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from otel_agentrec.journal.events import Event
@@ -16,17 +18,18 @@ from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.copies import mark_reexports, split_conflicts
 from otel_agentrec.nodes.loops import Loops
+from otel_agentrec.nodes.memo import Memo
 from otel_agentrec.nodes.merge import merge_calls
 from otel_agentrec.nodes.order import cause_order
 from otel_agentrec.nodes.pairing import Pairing, agent_of, is_alone
-from otel_agentrec.nodes.record import Builder, record_id
+from otel_agentrec.nodes.record import Builder, message_memo, record_id
 from otel_agentrec.nodes.recovery import Recovery
 from otel_agentrec.nodes.runs import Run, runs_of
 from otel_agentrec.nodes.skeleton import MERGED, OPEN, REEXPORT, Span, Table
 from otel_agentrec.nodes.source import MemorySource, RecordingSource, Source
 from otel_agentrec.records import NodeIoRecord
 
-__all__ = ["View", "fold"]
+__all__ = ["Earlier", "View", "fold"]
 
 
 def fold(events: Iterable[Event] | Recording, *, live: Collection[str] | Callable[[str], bool] = ()) -> View:
@@ -41,15 +44,27 @@ def fold(events: Iterable[Event] | Recording, *, live: Collection[str] | Callabl
     return View(MemorySource(events, live))
 
 
+@dataclass
+class Earlier:
+    """What folds over earlier windows of the same events found, for the next one."""
+
+    dropped: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    """turn id -> number of its model calls that have left the window"""
+    steps: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(trace id, span id) of a model call -> its step"""
+    messages: Memo = field(default_factory=message_memo)
+
+
 class View:
     """The merged view of a recording.
 
     Args:
         source: where the events are read from.
-        steps: turn id -> number of model calls of that turn that the source does not hold any more.
+        earlier: what earlier folds found, when this one is made over a window of the events.
     """
 
-    def __init__(self, source: Source, steps: Mapping[str, int] | None = None) -> None:
+    def __init__(self, source: Source, earlier: Earlier | None = None) -> None:
+        earlier = earlier or Earlier()
         self._source = source
         self._table = table = Table()
         for event in source.events():
@@ -71,8 +86,8 @@ class View:
         around = Loops(source, belonging.leader).around
         loops = {s: loop for s in leading if (loop := around(s)) is not None}
         self._order = cause_order(leading, loops, belonging.leader)
-        _count_steps(self._order, belonging, repeats, loops, steps or {})
-        self._builder = Builder(source, belonging, self._pairing)
+        _count_steps(self._order, belonging, repeats, loops, earlier)
+        self._builder = Builder(source, belonging, self._pairing, earlier.messages)
 
     @cached_property
     def runs(self) -> list[Run]:
@@ -131,6 +146,10 @@ class View:
         """All spans."""
         return iter(self._table)
 
+    def awaits(self, model: Span) -> bool:
+        """Did a model call ask for a call that no tool span answers yet?"""
+        return self._pairing.awaits(model)
+
     def turn(self, s: Span) -> str | None:
         return self._belonging.turn(s)
 
@@ -163,13 +182,13 @@ def _count_steps(
     belonging: Belonging,
     repeats: Mapping[Span, Span],
     loops: Mapping[Span, Span],
-    before: Mapping[str, int],
+    earlier: Earlier,
 ) -> None:
     """Number the model calls of each turn from 1; a tool has the step of the call that asked for it.
 
     A tool that no call asked for has the step of the last model call of its agent before it.
     """
-    count = dict(before)
+    count = dict(earlier.dropped)
     latest: dict[tuple[str | None, Span | None], int | None] = {}
     for s in order:
         given = next((m.extra.step for m in s.members() if m.extra is not None and m.extra.step is not None), None)
@@ -177,7 +196,7 @@ def _count_steps(
         if s.kind == Kind.MODEL and not s.marks & REEXPORT:
             key = turn or s.span
             count[key] = count.get(key, 0) + 1
-            s.step = given if given is not None else count[key]
+            s.step = given if given is not None else earlier.steps.get((s.trace, s.span), count[key])
             latest[turn, agent_of(s)] = latest[turn, None] = s.step
         elif given is not None:
             s.step = given

@@ -7,7 +7,7 @@ from itertools import chain
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
-from otel_agentrec.nodes.fold import View
+from otel_agentrec.nodes.fold import Earlier, View
 from otel_agentrec.nodes.skeleton import ENDED, OPEN, REEXPORT, Span
 from otel_agentrec.nodes.source import MemorySource
 from otel_agentrec.records import NodeIoRecord
@@ -34,14 +34,14 @@ class LiveFold:
         window: how many ended calls, and how many ended agents and steps, are remembered.
     """
 
-    def __init__(self, window: int = 32) -> None:
+    def __init__(self, window: int = 16) -> None:
         self._window = window
         self._events: OrderedDict[Key, list[Event]] = OrderedDict()
         self._headers: OrderedDict[tuple[str, object], Event] = OrderedDict()
         self._links: list[Event] = []
         self._told: dict[Key, Shape] = {}
         self._recovered: OrderedDict[str, None] = OrderedDict()
-        self._steps: OrderedDict[str, int] = OrderedDict()
+        self._earlier = Earlier()
 
     def feed(self, event: Event) -> list[NodeIoRecord]:
         """Take one event, its payload with all content. Returns the records that can be handed out now, in cause order."""
@@ -67,7 +67,7 @@ class LiveFold:
 
     def _hand_out(self, *, closing: bool = False) -> list[NodeIoRecord]:
         events = chain(self._headers.values(), self._links, *self._events.values())
-        view = View(MemorySource(events, live=lambda stream: not closing), self._steps)
+        view = View(MemorySource(events, live=lambda stream: not closing), self._earlier)
         records: list[NodeIoRecord] = []
         for s, record in view.final(self._is_told):
             if record.span_id is None and record.dialect == "recovered":
@@ -78,6 +78,8 @@ class LiveFold:
                     self._recovered.popitem(last=False)
             else:
                 self._told[_key(s)] = _shape(s)
+                if s.kind == Kind.MODEL and s.step is not None:
+                    self._earlier.steps[_key(s)] = s.step
             records.append(record)
         self._forget(view)
         return records
@@ -88,19 +90,22 @@ class LiveFold:
 
     def _forget(self, view: View) -> None:
         """Let go of the oldest calls that were handed out, and of the oldest ended agents and steps."""
-        if len(self._events) <= 2 * self._window:
+        if len(self._events) <= self._window + 8:
             return
         open_spans = [s for s in view.spans() if s.state == OPEN]
         needed = {above for s in open_spans for above in s.lineage()}
-        ended = [
-            s for s in view.leading if s.state != OPEN and s not in needed and self._told.get(_key(s)) == _shape(s)
-        ]
+        ended = [s for s in view.leading if s.state != OPEN and s not in needed and self._is_told(s)]
+        waiting = [s for s in ended if s.kind == Kind.MODEL and view.awaits(s)][-self._window :]
         for s in ended[: -self._window or None]:
+            if s in waiting:
+                continue
             if s.kind == Kind.MODEL and not s.marks & REEXPORT and (turn := view.turn(s)) is not None:
-                self._steps[turn] = self._steps.get(turn, 0) + 1
-                self._steps.move_to_end(turn)
-                if len(self._steps) > 16 * self._window:
-                    self._steps.popitem(last=False)
+                dropped = self._earlier.dropped
+                dropped[turn] = dropped.get(turn, 0) + 1
+                dropped.move_to_end(turn)
+                if len(dropped) > 16 * self._window:
+                    dropped.popitem(last=False)
+            self._earlier.steps.pop(_key(s), None)
             for member in s.members():
                 self._events.pop(_key(member), None)
                 self._told.pop(_key(member), None)

@@ -77,6 +77,10 @@ class Pairing:
             if (model, i) not in self.claimed
         ]
 
+    def awaits(self, model: Span) -> bool:
+        """Has a model call a call that no tool span answers?"""
+        return any((model, i) not in self.claimed for i in range(len(calls_of(model))))
+
     def loose_names(self) -> set[tuple[str | None, str | None]]:
         """(run, tool name) of tool spans that no call could be found for."""
         return {(self._run_of(t), tool_name_of(t)) for t in self.tools if t.asked is None}

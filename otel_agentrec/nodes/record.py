@@ -14,12 +14,17 @@ from otel_agentrec.nodes.text import calls_in, is_cut, parsed, reasoning_in, tex
 from otel_agentrec.nodes.told import Told
 from otel_agentrec.records import JournalRef, NodeIoRecord, NodeType, node_id
 
-__all__ = ["RECORD_NAMESPACE", "Builder", "record_id"]
+__all__ = ["RECORD_NAMESPACE", "Builder", "message_memo", "record_id"]
 
 Json = Any
 
 RECORD_NAMESPACE = uuid.UUID("6b1f8c2e-0f5d-5a57-9a4e-3f0d8e6f7a10")
 """Namespace of all record ids that are not given: UUIDv5 of ``<traceId>/<spanId>`` in it."""
+
+
+def message_memo() -> Memo:
+    """What parses messages for a :class:`Builder`; handed from one to the next where folds are made again and again."""
+    return Memo(_parsed_message)
 
 
 def record_id(s: Span) -> str:
@@ -33,10 +38,10 @@ def record_id(s: Span) -> str:
 class Builder:
     """Builds records; content is read from the source when a record is asked for."""
 
-    def __init__(self, source: Source, belonging: Belonging, pairing: Pairing) -> None:
+    def __init__(self, source: Source, belonging: Belonging, pairing: Pairing, messages: Memo) -> None:
         self._source, self._belonging, self._pairing = source, belonging, pairing
         self._headers: dict[Place, dict[str, Json]] = {}
-        self._messages = Memo(_parsed_message)
+        self._messages = messages
 
     def build(self, s: Span) -> NodeIoRecord:
         """The record of the call that ``s`` leads."""

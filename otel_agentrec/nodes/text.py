@@ -31,6 +31,9 @@ def _number(text: str) -> Json:
     return value if math.isfinite(value) else text
 
 
+_DECODER = json.JSONDecoder(parse_float=_number, parse_constant=str)
+
+
 def parsed(value: Json) -> Json:
     """A string that is JSON as its value, anything else as it is.
 
@@ -39,7 +42,7 @@ def parsed(value: Json) -> Json:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value, parse_float=_number, parse_constant=str)
+        return _DECODER.decode(value)
     except (ValueError, RecursionError):
         return value
 

@@ -77,3 +77,18 @@ def test_a_long_run_keeps_its_steps_and_bounded_memory():
     told += live.feed(t.span("RUN_ENDED", "a0", at=(0, 500)))
     whole = list(fold(t.events).records())
     assert [(r.record_id, r.node_id) for r in told] == [(r.record_id, r.node_id) for r in whole]
+
+
+def test_many_parallel_calls_keep_the_step_of_the_call_that_asked_for_them() -> None:
+    t, live = Telling(), LiveFold(window=4)
+    live.feed(t.span("RUN_STARTED", "a0", at=(0, None)))
+    around = {"parent": "a0", "path": ["a0"]}
+    live.feed(t.model("m1", **around, at=(0, 1), facts=asks(*((f"c{i}", "f", "{}") for i in range(40)))))
+    for i in range(20):
+        live.feed(t.model(f"other{i}", **around, at=(2 + i, 3 + i)))
+    tools = [
+        live.feed(t.tool(f"x{i}", **around, at=(50 + i, 51 + i), facts=does("f", "{}", i, f"c{i}"))) for i in range(40)
+    ]
+    assert [record.step for (record,) in tools] == [1] * 40
+    (last,) = live.feed(t.model("last", **around, at=(99, 100)))
+    assert last.step == 22
