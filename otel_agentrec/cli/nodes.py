@@ -56,10 +56,10 @@ def command(
     With --json one record per line, everything resolved: inputs, outputs, tokens, ids, and where it stands in the journal.
     """
     from otel_agentrec.cli.filters import Filter, pattern
-    from otel_agentrec.nodes.read import read_nodes
+    from otel_agentrec.cli.opened import open_view
 
     wanted = Filter(run, session, node_type and node_type.upper(), model, tool, status, since, pattern(grep))
-    found = islice((record for record in read_nodes(recording) if wanted.fits(record)), limit)
+    found = islice((record for record in open_view(recording).records() if wanted.fits(record)), limit)
     if as_json:
         from otel_agentrec.cli.terminal import print_json
 

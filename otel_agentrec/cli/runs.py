@@ -32,10 +32,9 @@ SHRINK = {"agent", "session", ""}
 @json_option
 def command(recording: str, limit: int | None, as_json: bool) -> None:
     """List the runs of a recording, newest first, with the unfinished ones marked."""
-    from otel_agentrec.journal.reader import Recording
-    from otel_agentrec.nodes.fold import fold
+    from otel_agentrec.cli.opened import open_view
 
-    runs = newest_first(fold(Recording(recording)).runs)[:limit]
+    runs = newest_first(open_view(recording).runs)[:limit]
     if as_json:
         from otel_agentrec.cli.terminal import print_json
 

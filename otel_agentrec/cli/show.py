@@ -61,12 +61,11 @@ def choose(recording: str | Path, run: str | None) -> tuple[View, Run, int]:
         UsageError: there is no such run, or several begin like that.
         RecordingNotFound, RecordingUnreadable: there is no recording to look into.
     """
+    from otel_agentrec.cli.opened import open_view
     from otel_agentrec.cli.runs import newest_first
     from otel_agentrec.errors import UsageError
-    from otel_agentrec.journal.reader import Recording
-    from otel_agentrec.nodes.fold import fold
 
-    view = fold(Recording(recording))
+    view = open_view(recording)
     runs = newest_first(view.runs)
     see = f"otel-agentrec runs {shlex.quote(str(recording))} lists them"
     if not runs:

@@ -158,6 +158,22 @@ def test_show_of_a_run_that_is_not_there(recording: Path, capsys: Out, name: str
     assert f"no run {name!r}" in err and "otel-agentrec runs" in err
 
 
+@pytest.mark.parametrize("command", ["nodes", "runs", "show"])
+def test_a_damaged_recording_is_shown_up_to_the_damage(command: str, copy: Path, capsys: Out) -> None:
+    stream = stream_of(copy)
+    data = stream.read_bytes().splitlines(keepends=True)
+    data[-2] = data[-2].replace(b"gpt-5-mini", b"gpt-5-mega")
+    stream.write_bytes(b"".join(data))
+    assert run([command, str(copy), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert all(json.loads(line) for line in out.splitlines())
+    assert "gpt-5-mega" not in out and NEW not in out
+    assert err.splitlines()[:2] == [
+        f"damaged: {stream.name}, line {len(data) - 1}; what follows there is not shown",
+        f"  otel-agentrec verify {copy}",
+    ]
+
+
 # --- verify ------------------------------------------------------------------------------------------------------------
 
 
