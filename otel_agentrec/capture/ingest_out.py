@@ -41,7 +41,6 @@ class Out:
         self._once = SaidOnce(self._put, lambda: self.stream)
         self._providers: dict[bytes, int] = {}
         self._resource: tuple[Mapping[str, Any], int] | None = None
-        self._events = 0
         try:
             make_directory(directory)
             self._index = Index(directory, settings.host)
@@ -51,7 +50,8 @@ class Out:
         except (FileExistsError, NotADirectoryError):
             raise UsageError(f"{directory} is no directory", "give a directory for the recording (--out)") from None
         except OSError as e:
-            raise self._failure(e) from e
+            why = e.strerror or str(e)
+            raise AgentRecError(f"{directory} can't be written: {why}", "give a directory that you may write to") from e
 
     @property
     def stream(self) -> str:
@@ -69,7 +69,6 @@ class Out:
             done = self._writer.append(make_draft(event.type, event.payload, where, self._writer.cache, self._content))
         except OSError as e:
             raise self._failure(e) from e
-        self._events += 1
         return done
 
     def dropped(self, count: int, reason: str) -> None:
@@ -110,9 +109,7 @@ class Out:
 
     def _failure(self, error: OSError) -> AgentRecError:
         why = error.strerror or str(error)
-        if not self._events:
-            return AgentRecError(f"{self._directory} can't be written: {why}", "give a directory that you may write to")
         return AgentRecError(
-            f"{self._directory} can't be written any more: {why}; {self._events} events of {self.stream} are kept",
+            f"{self._directory} can't be written any more: {why}; {self._writer.size} events of {self.stream} are kept",
             "make room and ingest again: a span that is there already counts once",
         )

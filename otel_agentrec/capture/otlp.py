@@ -231,7 +231,9 @@ def _whole(stream: io.BufferedIOBase) -> Iterator[Batch]:
 
 
 def _not_utf8(path: Path, how: str) -> UsageError:
-    return UsageError(f"{path} is not UTF-8: {how}", f"iconv -t UTF-8 turns it into what OTLP asks for: {_FORMATS}")
+    return UsageError(
+        f"{path} is not UTF-8: {how}", f"OTLP/JSON is UTF-8: iconv -f UTF-16 -t UTF-8 {path} > utf8.jsonl"
+    )
 
 
 def _unreadable(path: Path, error: BaseException) -> AgentRecError:

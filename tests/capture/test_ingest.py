@@ -244,7 +244,7 @@ class TestErrors:
 
         monkeypatch.setattr(writer, "write_whole", failing)
         path = write(tmp_path / "f", *(traces(chat(n)) for n in range(1, 9)))
-        with pytest.raises(AgentRecError, match=r"No space left on device; \d+ events") as error:
+        with pytest.raises(AgentRecError, match=r"No space left on device; 4 events") as error:
             ingest(path, tmp_path / "rec")
         assert error.value.hint
         (stream,) = (p for p in (tmp_path / "rec").glob("2*.jsonl") if "content" not in p.name)

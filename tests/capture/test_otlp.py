@@ -171,11 +171,12 @@ class TestErrors:
         os.mkfifo(tmp_path / "f")
         assert "no regular file" in self.message(tmp_path / "f")
 
-    @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-    def test_unreadable(self, tmp_path: Path) -> None:
-        path = write(tmp_path / "f", ONE)
-        path.chmod(0)
-        assert "can't be read" in self.message(path)
+    def test_unreadable(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refused(*_: object) -> None:
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(otlp._Counted, "__init__", refused)
+        assert "can't be read: Permission denied" in self.message(write(tmp_path / "f", ONE))
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
     def test_wide_encodings(self, tmp_path: Path, encoding: str) -> None:
