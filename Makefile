@@ -9,6 +9,7 @@ PYTHON ?=
 ARGS ?=
 export PYTHON
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' Makefile | awk -F'|' '{printf "make %-10s %s\n", $$1, $$2}'
@@ -16,14 +17,15 @@ help: ## what can be made
 demo: ## record, verify and tamper with a real agent run; no key, no network
 	@sh .ci/venv demo
 	@$(BIN)/python -m otel_agentrec demo $(ARGS)
+	@echo; echo "The command otel-agentrec stands in .venv/bin here: . .venv/bin/activate"
 
 test: ## the default tests
 	@sh .ci/venv dev
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 test-all: ## all tests, also slow ones and those that need servers or frameworks
 	@sh .ci/venv dev
-	@$(BIN)/python -m pytest --all $(ARGS)
+	@$(PYTEST) --all $(ARGS)
 
 lint: ## ruff, mypy --strict, and the floors (import-linter)
 	@sh .ci/venv dev

@@ -1,17 +1,26 @@
-"""The programs that the pages show do what the pages say, on a recording made here."""
+"""The programs and commands that the pages show do what the pages say: run here, against a scripted model."""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
+from otel_agentrec import read_nodes
+from otel_agentrec.demo.script import Turn
+from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.journal.journal import Journal
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
 MESSAGES = [{"role": "user", "parts": [{"type": "text", "content": f"Grüße {n}, 東京 \\ \u2028 {{"}]} for n in range(4)]
 
 
@@ -70,3 +79,93 @@ def test_the_verifier_that_reads_content_finds_a_changed_word(stream: Path, tmp_
     change(stream.with_suffix(".content.jsonl"), "東京", "京都")
     code, said = run("node", verifier, stream)
     assert (code, "content of line 1" in said) == (1, True), said
+
+
+# --- record.md --------------------------------------------------------------------------------------------------------
+
+HILL = "Grefsenkollen, 377 metres."
+PYTHON = re.compile(r"^```python\n# (\w+\.py)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROGRAMS = dict(PYTHON.findall((DOCS / "record.md").read_text()))
+
+
+class Desk:
+    """A directory with the programs of the page, and the environment of a user with a model to talk to."""
+
+    def __init__(self, where: Path, model: str) -> None:
+        self.where = where
+        for name, text in PROGRAMS.items():
+            (where / name).write_text(text)
+        self.environment = {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "OPENAI_BASE_URL": model,
+            "OPENAI_API_KEY": "none",
+            "HOME": str(where),
+        }
+
+    def run(self, *words: str, **environment: str) -> str:
+        result = subprocess.run(
+            words,
+            cwd=self.where,
+            env={**self.environment, **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with ScriptedServer([Turn(HILL, times=0)]) as server:
+        yield Desk(tmp_path, server.base_url)
+
+
+def recorded(desk: Desk) -> list[tuple[str, str | None, str | None, str]]:
+    return [(r.node_type.value, r.model_id, r.output_text, r.status) for r in read_nodes(desk.where / "agentrec")]
+
+
+def test_the_page_holds_the_programs_that_are_tried_here() -> None:
+    assert set(PROGRAMS) == {"agent.py", "configured.py", "provider.py", "look.py"}
+
+
+def test_run(desk: Desk) -> None:
+    said = desk.run(sys.executable, "-m", "otel_agentrec", "run", "--", "python", "agent.py")
+    assert said == HILL + "\n"
+    assert recorded(desk) == [("MODEL", "gpt-5-mini", HILL, "ok")]
+
+
+@pytest.mark.skipif(
+    not entry_points(group="opentelemetry_post_instrument", name="agentrec"), reason="otel-agentrec is not installed"
+)
+def test_opentelemetry_instrument(desk: Desk) -> None:
+    exporters = {f"OTEL_{signal}_EXPORTER": "none" for signal in ("TRACES", "METRICS", "LOGS")}
+    desk.run("opentelemetry-instrument", "python", "agent.py", OTEL_AGENTREC_PATH="agentrec", **exporters)
+    assert recorded(desk) == [("MODEL", "gpt-5-mini", HILL, "ok")]
+
+
+def test_configure(desk: Desk) -> None:
+    desk.run(sys.executable, "configured.py")
+    assert recorded(desk) == [("MODEL", "gpt-5-mini", HILL, "ok")]
+
+
+def test_a_provider_of_ones_own(desk: Desk) -> None:
+    desk.run(sys.executable, "provider.py")
+    assert recorded(desk) == [("MODEL", "gpt-5-mini", None, "ok")]
+
+
+def test_a_provider_of_ones_own_with_messages_asked_for(desk: Desk) -> None:
+    assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY" in (DOCS / "record.md").read_text()
+    desk.run(sys.executable, "provider.py", OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT="SPAN_ONLY")
+    assert recorded(desk) == [("MODEL", "gpt-5-mini", HILL, "ok")]
+
+
+def test_looking_at_it(desk: Desk) -> None:
+    desk.run(sys.executable, "configured.py")
+    assert desk.run(sys.executable, "look.py").splitlines() == [f"MODEL gpt-5-mini ok {HILL}"]
+    looks = re.findall(r"^    otel-agentrec ((?:runs|show|nodes) .*)$", (DOCS / "record.md").read_text(), re.MULTILINE)
+    assert len(looks) >= 4
+    for command in looks:
+        desk.run(sys.executable, "-m", "otel_agentrec", *shlex.split(command.split("|")[0]))
+    assert desk.run(sys.executable, "-m", "otel_agentrec", "verify", "agentrec")
