@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import orjson
 
-from otel_agentrec.audit.structure import Structure
+from otel_agentrec.audit.structure import Structure, printable
 from otel_agentrec.journal.check import Checked, Fault, check_stream
+from otel_agentrec.journal.reader import StreamFile
 
-__all__ = ["IndexFacts", "Listed", "read_index"]
+__all__ = ["TRIES", "IndexFacts", "contradiction", "read_index", "stamp", "steady_index", "tip_fault", "tip_size"]
 
 Json = Any
+TRIES = 4
+"""How often a fault in a file that changes meanwhile is looked at again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An entry of the index: ``hash`` of a stream's first line (opened) or of its last (sealed, with ``size``)."""
+    """An entry of the index: ``hash`` of a stream's first line (opened) or of its last (sealed, with ``size``).
+
+    ``at``: line of the index.
+    """
 
     hash: str
     size: int
@@ -32,7 +38,7 @@ class IndexFacts:
 
     Args:
         checked: its chain; ``structured``: its events are in our envelope.
-        opened, sealed, pruned: by stream name. erased: (stream -> {(seq, i)}).
+        opened, sealed, pruned: by stream name. erased: stream -> {(seq, i)}.
         disputed: streams that were listed twice with different hashes, and the line that says so.
     """
 
@@ -45,8 +51,8 @@ class IndexFacts:
     disputed: dict[str, int] = field(default_factory=dict)
 
 
-def read_index(path: Path, hashes: Collection[int] = ()) -> IndexFacts:
-    """Verify the index and take in what it lists.
+def steady_index(stream: StreamFile, hashes: Collection[int] = ()) -> IndexFacts:
+    """The index as it stands now; while somebody writes to it, a fault or torn tail is looked at again.
 
     Args:
         hashes: sizes whose head is wanted (in ``checked.hashes``).
@@ -54,7 +60,19 @@ def read_index(path: Path, hashes: Collection[int] = ()) -> IndexFacts:
     Raises:
         RecordingUnreadable: it can't be read.
     """
-    structure = Structure("index", named=True)
+    for attempt in range(1, TRIES + 1):
+        before = stamp(stream)
+        facts = read_index(stream, hashes)
+        steady = facts.checked.fault is None and not facts.checked.torn
+        if steady or attempt == TRIES or (stamp(stream) == before and not stream.is_live()):
+            break
+        time.sleep(0.02)
+    return facts
+
+
+def read_index(stream: StreamFile, hashes: Collection[int] = ()) -> IndexFacts:
+    """Verify the index once and take in what it lists."""
+    structure = Structure(stream.name, named=True)
     facts = IndexFacts(Checked())
 
     def observe(index: int, offset: int, e: bytes, hash: str) -> Fault | None:
@@ -63,9 +81,71 @@ def read_index(path: Path, hashes: Collection[int] = ()) -> IndexFacts:
             _take(facts, index, orjson.loads(e))
         return fault
 
-    facts.checked = check_stream(path, observe=observe, hashes=hashes)
-    facts.structured = structure.applies
+    facts.checked = check_stream(stream.path, observe=observe, hashes=hashes)
+    facts.structured = structure.applies and facts.checked.size > 0
     return facts
+
+
+def stamp(stream: StreamFile) -> tuple[tuple[int, int, int], ...]:
+    """What tells that a stream's files have changed."""
+    stamps = []
+    for path in (stream.path, stream.content_path):
+        try:
+            stat = path.stat()
+            stamps.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+        except OSError:
+            stamps.append((0, 0, 0))
+    return tuple(stamps)
+
+
+def contradiction(index: IndexFacts, stream: StreamFile, checked: Checked) -> Fault | None:
+    """What the index, as it was before the stream was read, says against a stream that is whole in itself."""
+    opened, sealed = index.opened.get(stream.name), index.sealed.get(stream.name)
+    if stream.name in index.disputed:
+        hint = f"the index lists the stream twice with different hashes (line {index.disputed[stream.name]})"
+        return Fault("equivocation", 0, 0, hint)
+    if opened is not None and checked.size and opened.hash != checked.first_hash:
+        hint = f"the stream was written anew: the index (line {opened.at}) knows another first line"
+        return Fault("history_rewritten", 0, 0, hint, 0, printable(opened.hash), checked.first_hash)
+    last = sealed or opened
+    if last is not None and checked.size < last.size:
+        count = last.size - checked.size
+        hint = f"{count} record{'s' * (count > 1)} missing at the end: the index (line {last.at}) knows {last.size}"
+        return Fault("truncated", checked.size, checked.end, hint, None, str(last.size), str(checked.size))
+    if sealed is not None and checked.hashes.get(sealed.size) != sealed.hash:
+        hint = f"the stream was written anew: the index (line {sealed.at}) knows another last line"
+        found = checked.hashes.get(sealed.size)
+        return Fault("history_rewritten", max(0, sealed.size - 1), 0, hint, None, printable(sealed.hash), found)
+    if sealed is not None and checked.size > sealed.size and not stream.named:
+        hint = f"events were added after the close that the index (line {sealed.at}) knows"
+        return Fault("close_count_mismatch", sealed.size, 0, hint, None, str(sealed.size), str(checked.size))
+    return None
+
+
+def tip_fault(witness: str, tip: Json, index: Checked) -> Fault | None:
+    """What a tip of the index that a stream names in its first line says against the index as it is now.
+
+    Args:
+        witness: the stream's file. tip: ``{size, hash}`` or None.
+        index: read after the stream was.
+    """
+    size = tip_size(tip)
+    if not size:
+        return None
+    expected = printable(tip.get("hash"))
+    if size > index.size:
+        hint = f"the index was put back to an older state: {witness} saw {size} lines, {index.size} are there"
+        return Fault("rolled_back", index.size, index.end, hint, None, str(size), str(index.size))
+    if index.hashes.get(size) != tip.get("hash"):
+        hint = f"the index was written anew: {witness} saw another line {size - 1}"
+        return Fault("history_rewritten", size - 1, 0, hint, size - 1, expected, index.hashes.get(size))
+    return None
+
+
+def tip_size(tip: Json) -> int:
+    """The size that a tip names; 0 when it names none."""
+    size = tip.get("size") if isinstance(tip, dict) else 0
+    return size if type(size) is int and size > 0 else 0
 
 
 def _take(facts: IndexFacts, at: int, event: dict[str, Json]) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from otel_agentrec.journal.check import Fault
 
 __all__ = ["KINDS", "LEVELS", "VerifyReport", "sum_up"]
 
@@ -94,6 +97,33 @@ class VerifyReport:
     streams: tuple[VerifyReport, ...] | None = None
     index_report: VerifyReport | None = None
 
+    def failed(self, kind: str, fault: Fault | None = None, *, hint: str | None = None) -> VerifyReport:
+        """This report with a finding of that kind, which decides its exit code."""
+        code = KINDS[kind]
+        at = fault or Fault(kind, -1, -1, hint or "")
+        return dataclasses.replace(
+            self,
+            is_valid=code in (OK, UNPROVEN),
+            kind=kind,
+            exit_code=code,
+            first_broken_index=at.index if code in (TAMPERED, CONTRADICTED) else -1,
+            index=at.index if fault else None,
+            seq=at.seq,
+            byte_offset=at.offset if fault else None,
+            expected=at.expected,
+            actual=at.actual,
+            hint=at.hint,
+            salvageable=at.salvageable,
+            end="unproven",
+        )
+
+    def warned(self, kind: str, file: str | None, hint: str, **more: Json) -> VerifyReport:
+        """This report with one more warning."""
+        return dataclasses.replace(self, warnings=(*self.warnings, {"kind": kind, "file": file, "hint": hint, **more}))
+
+    def worse_than(self, other: VerifyReport) -> bool:
+        return _BADNESS[self.exit_code] > _BADNESS[other.exit_code]
+
     def to_json(self) -> dict[str, Json]:
         """The report with camelCase keys. For a directory ``index`` is the report of the index stream; the line number
         then stands in ``firstBrokenIndex`` and in ``streams``."""
@@ -129,8 +159,6 @@ def sum_up(
     streams: Sequence[VerifyReport], index: VerifyReport | None, warnings: Sequence[dict[str, Json]]
 ) -> VerifyReport:
     """One report for a directory: the fields of the worst stream (the index counts as one), gaps and warnings of all."""
-    import dataclasses
-
     everything = [*streams, *([index] if index else [])]
     worst = max(everything, key=lambda report: _BADNESS[report.exit_code], default=VerifyReport())
     if worst.exit_code == OK and streams:

@@ -15,19 +15,17 @@ from typing import Any
 
 import orjson
 
-from otel_agentrec.audit.index import IndexFacts, read_index
-from otel_agentrec.audit.report import (
-    CONTRADICTED,
-    KINDS,
-    LEVELS,
-    OK,
-    TAMPERED,
-    UNPROVEN,
-    UNREADABLE,
-    VerifyReport,
-    sum_up,
+from otel_agentrec.audit.index import (
+    TRIES,
+    IndexFacts,
+    contradiction,
+    stamp,
+    steady_index,
+    tip_fault,
+    tip_size,
 )
-from otel_agentrec.audit.structure import MOST_GAPS, Structure, claims_format
+from otel_agentrec.audit.report import CONTRADICTED, LEVELS, OK, UNPROVEN, UNREADABLE, VerifyReport, sum_up
+from otel_agentrec.audit.structure import MOST_GAPS, OpenSpans, Structure, claims_format
 from otel_agentrec.errors import RecordingUnreadable, UsageError
 from otel_agentrec.journal.check import Checked, Fault, check_stream
 from otel_agentrec.journal.lines import size_of
@@ -36,7 +34,7 @@ from otel_agentrec.journal.reader import INDEX, Recording, StreamFile, looks_lik
 __all__ = ["verify"]
 
 Json = Any
-_TRIES = 4
+INDEX_FILE = f"{INDEX}.jsonl"
 
 
 def verify(
@@ -52,8 +50,8 @@ def verify(
 
     Args:
         recording: path of the directory or ``.jsonl`` file.
-        level: ``chained`` (bytes, hashes, content, index), ``structured`` (default: also numbers, origin, starts and ends,
-            canonical bytes), ``signed`` or ``anchored`` (need checkpoints).
+        level: ``chained`` (bytes, hashes, content, index), ``structured`` (default: also numbers, origin, opening and
+            close, starts and ends, what was dropped), ``signed`` or ``anchored`` (need checkpoints).
         content: check the content files too.
         keys, policy: public keys to check checkpoints with (asks for ``signed``).
         against: anchors (asks for ``anchored``).
@@ -71,8 +69,8 @@ def verify(
     path = recording.path if isinstance(recording, Recording) else recording
     report = _Verification(path, structured=asked != "chained", content=content).run()
     if asked in ("signed", "anchored") and report.exit_code in (OK, UNPROVEN):
-        hint = f"level {asked} needs a checkpoint, and this recording has none; what is proven is level {report.level}"
-        kind = report.kind if report.exit_code == UNPROVEN else "checkpoint_missing"
+        hint = f"level {asked} needs a checkpoint, and this recording has none: what is proven is level {report.level}"
+        kind = report.kind or "checkpoint_missing"
         report = dataclasses.replace(report, kind=kind, hint=hint, exit_code=UNPROVEN)
     return report
 
@@ -81,139 +79,157 @@ class _Verification:
     """One pass over a recording."""
 
     def __init__(self, path: str | os.PathLike[str], *, structured: bool, content: bool) -> None:
-        recording = Recording(path)
         self._structured = structured
         self._content = content
-        index = _steady_index(recording.index) if recording.index is not None else None
-        self._index = index if isinstance(index, IndexFacts) else None
+        self._before: IndexFacts | None = None
+        self._after: IndexFacts | None = None
+        self._unreadable_index: RecordingUnreadable | None = None
+        index = Recording(path).index
+        if index is not None:
+            try:
+                self._before = steady_index(index)
+            except RecordingUnreadable as e:
+                self._unreadable_index = e
         # scanned only now: every stream that the index listed a moment ago has its file by now
         self._recording = Recording(path)
-        self._tips: list[tuple[str, Json]] = []
-        self._open_spans: dict[str, dict[tuple[str, str], dict[str, Json]]] = {}
+        self._tips: dict[str, Json] = {}
+        self._heads: dict[str, tuple[int, str]] = {}
+        self._predecessors: dict[str, dict[str, Json]] = {}
+        self._open_spans: dict[str, OpenSpans] = {}
 
     def run(self) -> VerifyReport:
         recording = self._recording
-        single = recording.single
-        if single is not None and single.name == INDEX:
-            return self._index_report(single, _steady_index(single)) or VerifyReport(file=f"{INDEX}.jsonl")
+        if recording.single is not None and recording.single.name == INDEX:
+            self._after = self._before
+            return self._index_report() or VerifyReport(file=INDEX_FILE)
         streams = [*recording.streams(), *recording.sessions()]
         reports = [self._stream(stream) for stream in streams]
         reports = [self._unended(stream, report) for stream, report in zip(streams, reports, strict=True)]
-        after = _steady_index(recording.index, self._wanted()) if recording.index is not None else None
-        if single is not None:
-            return self._beside(reports[0], after)
-        reports += self._gone(after)
-        reports = [self._unindexed(report, after) for report in reports]
-        index = self._index_report(recording.index, after)
-        warnings: list[dict[str, Json]] = []
-        if not reports:
-            warnings.append({"kind": "empty", "file": None, "hint": "the recording holds an index but no stream"})
-        return sum_up(reports, index, warnings)
+        if recording.index is not None and self._unreadable_index is None:
+            try:
+                self._after = steady_index(recording.index, {tip_size(tip) for tip in self._tips.values()})
+            except RecordingUnreadable as e:
+                self._unreadable_index = e
+        index = self._index_report()
+        reports = [self._unindexed(report) for report in reports]
+        if recording.single is not None:
+            return _beside(reports[0], index)
+        names = [stream.name for stream in streams]
+        reports = [self._cut_segment(name, report) for name, report in zip(names, reports, strict=True)]
+        reports += self._gone(set(names))
+        return sum_up(reports, index, self._directory_warnings(reports))
 
     # --- one stream ---
 
     def _stream(self, stream: StreamFile) -> VerifyReport:
-        file = self._recording.relative(stream.path)
         try:
             live = stream.is_live()
-            for attempt in range(_TRIES):
-                before = _stamp(stream)
+            for attempt in range(1, TRIES + 1):
+                before = stamp(stream)
                 checked, structure = self._check(stream)
-                grown = _stamp(stream) != before
-                if not grown or checked.fault is None or attempt == _TRIES - 1:
+                changed = stamp(stream) != before
+                if not changed or checked.fault is None or attempt == TRIES:
                     break
                 time.sleep(0.02)
-            live = live or grown or stream.is_live()
-            return self._judge(stream, file, checked, structure, live)
-        except (RecordingUnreadable, OSError) as e:
-            hint = f"{e}; {e.hint}" if isinstance(e, RecordingUnreadable) else str(e)
-            return _failed(VerifyReport(file=file), "unreadable", hint=hint)
+            return self._judge(stream, checked, structure, live or changed or stream.is_live())
+        except RecordingUnreadable as e:
+            return VerifyReport(file=self._recording.relative(stream.path)).failed("unreadable", hint=f"{e}; {e.hint}")
+        except OSError as e:
+            return VerifyReport(file=self._recording.relative(stream.path)).failed("unreadable", hint=str(e))
 
     def _check(self, stream: StreamFile) -> tuple[Checked, Structure | None]:
-        listed = self._index.sealed.get(stream.name) if self._index else None
+        index = self._before
+        sealed = index.sealed.get(stream.name) if index else None
         structure = Structure(stream.name, named=stream.named, earlier=self._open_spans) if self._structured else None
         checked = check_stream(
             stream.path,
             stream.content_path if self._content else None,
             stop=size_of(stream.path),
             observe=structure,
-            erased=self._index.erased.get(stream.name, ()) if self._index else (),
-            hashes=(listed.size,) if listed else (),
+            erased=index.erased.get(stream.name, ()) if index else (),
+            hashes=(sealed.size,) if sealed else (),
         )
         return checked, structure
 
-    def _judge(
-        self, stream: StreamFile, file: str, checked: Checked, structure: Structure | None, live: bool
-    ) -> VerifyReport:
-        opened = structure.opened if structure and structure.applies else _payload(checked.first, "STREAM_OPENED")
-        ours = structure.applies if structure else opened is not None
-        if checked.size and ours and stream.name != INDEX:
-            self._tips.append((file, (opened or {}).get("indexTip")))
+    def _judge(self, stream: StreamFile, checked: Checked, structure: Structure | None, live: bool) -> VerifyReport:
+        file, content_file = self._recording.relative(stream.path), self._recording.relative(stream.content_path)
+        structured = structure is not None and structure.applies and checked.size > 0
+        opening = _payload(checked.first, "STREAM_OPENED")
+        self._take_in(stream.name, file, checked, structure, opening or {})
         report = VerifyReport(
             file=file,
-            level=None if not checked.size else "structured" if structure and structure.applies else "chained",
+            level="structured" if structured else "chained" if checked.size else None,
             covers={"anchored": [], "signed": [], "chainedOnly": [[0, checked.size]] if checked.size else []},
             content=_content_state(checked, self._content),
-            gaps=_dropped(file, structure),
-            warnings=_warnings(file, structure),
+            gaps=tuple({"kind": "dropped", "file": file, **d} for d in structure.dropped) if structure else (),
             events=checked.size,
             live=live,
         )
-        if structure is not None:
-            self._open_spans[stream.name] = structure.open_spans
-            if structure.predecessor is not None:
-                self._open_spans.pop(structure.predecessor, None)
+        if structure is not None and structure.backwards:
+            hint = f"{structure.backwards} events have an earlier monotonic time than the event before them"
+            report = report.warned("time_backwards", file, hint, index=structure.backwards_at)
         fault = checked.fault
+        if fault is None and self._before is not None:
+            fault = contradiction(self._before, stream, checked)
         if fault is not None:
-            if (
-                not checked.size
-                and fault.kind == "frame"
-                and not self._known(stream)
-                and not looks_like_stream(stream.path)
-            ):
+            if fault.kind == "frame" and not checked.size and not self._is_stream(stream):
                 hint = "not a stream of a recording: move it out of the directory"
-                return _failed(report, "unreadable", Fault("unreadable", fault.index, fault.offset, hint))
+                return report.failed("unreadable", dataclasses.replace(fault, hint=hint))
             if fault.in_content:
-                report = dataclasses.replace(report, file=self._recording.relative(stream.content_path))
-            return _failed(report, fault.kind, fault)
-        contradiction = self._contradiction(stream, checked)
-        if contradiction is not None:
-            return _failed(report, contradiction.kind, contradiction)
+                report = dataclasses.replace(report, file=content_file)
+            return report.failed(fault.kind, fault)
         closing = _payload(checked.last, "STREAM_SEALED")
         closed = closing is not None and closing.get("count") == checked.size - 1 and not checked.torn
-        if checked.leftover[0]:
-            cells, length = checked.leftover
-            hint = f"{cells} cell{'s' * (cells > 1)} ({length} bytes) that no event refers to"
-            where = self._recording.relative(stream.content_path)
+        count, length = checked.leftover
+        if count and (closed or not live):
+            hint = f"{count} cell{'s' * (count > 1)} ({length} bytes) that no event refers to"
+            at, offset = checked.leftover_at
             if closed:
-                report = dataclasses.replace(report, file=where)
-                at, offset = checked.leftover_at
-                return _failed(report, "payload_mismatch", Fault("payload_mismatch", at, offset, hint, in_content=True))
-            if not live:
-                hint += ": leftovers of a crash"
-                report = _warn(report, "leftover_cells", where, hint, index=checked.leftover_at[0])
+                report = dataclasses.replace(report, file=content_file)
+                return report.failed("payload_mismatch", Fault("payload_mismatch", at, offset, hint, in_content=True))
+            report = report.warned("leftover_cells", content_file, f"{hint}: leftovers of a crash", index=at)
         if closed:
             return dataclasses.replace(report, end="proven_close")
-        return self._open_end(report, checked, ours, live)
+        return self._open_end(report, checked, ours=opening is not None or structured, live=live)
 
-    def _open_end(self, report: VerifyReport, checked: Checked, ours: bool, live: bool) -> VerifyReport:
+    def _take_in(
+        self, name: str, file: str, checked: Checked, structure: Structure | None, opening: dict[str, Json]
+    ) -> None:
+        """Keep what a stream says of the index and of its predecessor."""
+        self._tips[file] = opening.get("indexTip")
+        self._heads[name] = (checked.size, checked.head)
+        before = opening.get("prevStream")
+        if isinstance(before, dict) and isinstance(before.get("id"), str):
+            self._predecessors[before["id"]] = {**before, "witness": file}
+        if structure is not None:
+            self._open_spans[name] = structure.open_spans
+            if structure.predecessor is not None:
+                self._open_spans.pop(structure.predecessor, None)
+
+    def _is_stream(self, stream: StreamFile) -> bool:
+        listed = self._before is not None and stream.name in self._before.opened
+        return listed or looks_like_stream(stream.path)
+
+    def _open_end(self, report: VerifyReport, checked: Checked, *, ours: bool, live: bool) -> VerifyReport:
         """The verdict on a stream whose end is not proven."""
-        at = Fault("unsealed_tail", checked.size, checked.end, "")
+        kind = "unsealed_tail"
         if checked.torn and not live:
+            kind = "torn_tail"
             what = "the last line is whole but for its newline" if checked.torn_whole else "the last line is torn"
-            hint = f"{what} ({checked.torn} bytes): its writer was stopped while writing; {checked.size} events before it are valid"
-            return _failed(report, "torn_tail", dataclasses.replace(at, hint=hint))
-        if live:
+            hint = (
+                f"{what} ({checked.torn} bytes): its writer was stopped; the {checked.size} events before it are valid"
+            )
+        elif live:
             hint = "still being written: its writer is alive; verify again when it has ended"
         elif not checked.size:
             hint = "empty: its writer ended before the first event"
         elif not ours:
             if not self._structured:
                 return report
-            hint = "events without our envelope: the chain holds; whether it is complete can't be told (level chained)"
+            hint = "its events have no agentrec/1 envelope: the chain holds, more can't be told (--level chained asks no more)"
         else:
-            hint = "its writer ended without closing it (killed?): what is there is valid, whether more came after can't be told"
-        return _failed(report, "unsealed_tail", dataclasses.replace(at, hint=hint))
+            hint = "its writer ended without closing it (killed?): what is there is valid, more may have followed"
+        return report.failed(kind, Fault(kind, checked.size, checked.end, hint))
 
     def _unended(self, stream: StreamFile, report: VerifyReport) -> VerifyReport:
         """Add the spans that were started and never ended. In a live stream they are simply running."""
@@ -225,184 +241,93 @@ class _Verification:
             gaps.append({"kind": "unended", "file": report.file, "more": len(spans) - MOST_GAPS})
         return dataclasses.replace(report, gaps=(*report.gaps, *gaps))
 
-    # --- streams against the index ---
+    # --- streams, the index, and one another ---
 
-    def _known(self, stream: StreamFile) -> bool:
-        return self._index is not None and stream.name in self._index.opened
+    def _cut_segment(self, name: str, report: VerifyReport) -> VerifyReport:
+        """What the next segment says of a stream's end."""
+        said = self._predecessors.get(name)
+        if said is None or report.exit_code not in (OK, UNPROVEN):
+            return report
+        size, head = self._heads[name]
+        if type(said.get("size")) is int and size < said["size"]:
+            hint = f"{said['size'] - size} records missing at the end: {said['witness']} goes on from {said['size']}"
+            return report.failed("truncated", Fault("truncated", size, 0, hint, None, str(said["size"]), str(size)))
+        if said.get("size") == size and said.get("hash") != head:
+            hint = f"the stream was written anew: {said['witness']} goes on from another last line"
+            fault = Fault("history_rewritten", size - 1, 0, hint, None, str(said.get("hash"))[:64], head)
+            return report.failed("history_rewritten", fault)
+        return report
 
-    def _contradiction(self, stream: StreamFile, checked: Checked) -> Fault | None:
-        """What the index, as it was before the stream was read, says against a stream that is whole in itself."""
-        if self._index is None:
-            return None
-        opened, sealed = self._index.opened.get(stream.name), self._index.sealed.get(stream.name)
-        if stream.name in self._index.disputed:
-            at = self._index.disputed[stream.name]
-            return Fault("equivocation", 0, 0, f"the index lists the stream twice with different hashes (line {at})")
-        if opened is not None and checked.size and opened.hash != checked.first_hash:
-            hint = f"the stream was written anew: the index (line {opened.at}) knows another first line"
-            return Fault("history_rewritten", 0, 0, hint, 0, opened.hash, checked.first_hash)
-        least = sealed.size if sealed else 1 if opened else 0
-        if checked.size < least:
-            count = least - checked.size
-            entry = sealed or opened
-            hint = f"{count} record{'s' * (count > 1)} missing at the end: the index (line {entry.at if entry else 0}) knows {least}"
-            return Fault("truncated", checked.size, checked.end, hint, None, str(least), str(checked.size))
-        if sealed is not None and checked.hashes.get(sealed.size) != sealed.hash:
-            hint = f"the stream was written anew: the index (line {sealed.at}) knows another last line"
-            actual = checked.hashes.get(sealed.size)
-            return Fault("history_rewritten", sealed.size - 1, 0, hint, None, sealed.hash, actual)
-        if sealed is not None and checked.size > sealed.size and not stream.named:
-            hint = f"{checked.size - sealed.size} events were added after the close that the index knows"
-            return Fault("close_count_mismatch", sealed.size, 0, hint, None, str(sealed.size), str(checked.size))
-        return None
-
-    def _gone(self, after: IndexFacts | RecordingUnreadable | None) -> list[VerifyReport]:
-        """A report for each stream that the index lists and that is not there."""
-        if self._index is None:
-            return []
-        pruned = self._index.pruned | (after.pruned if isinstance(after, IndexFacts) else set())
-        present = {s.name for s in (*self._recording.streams(), *self._recording.sessions())}
+    def _gone(self, present: set[str]) -> list[VerifyReport]:
+        """A report for each stream that the index lists, or a later segment names, and that is not there."""
+        pruned: set[str] = set()
+        missing: dict[str, str] = {}
+        for index in filter(None, (self._before, self._after)):
+            pruned |= index.pruned
+        if self._before is not None:
+            missing = {name: f"the index (line {entry.at}) lists" for name, entry in self._before.opened.items()}
+        for name, said in self._predecessors.items():
+            missing.setdefault(name, f"{said['witness']} goes on from")
         return [
-            _failed(
-                VerifyReport(file=f"{name}.jsonl"),
-                "stream_missing",
-                hint=f"the index (line {entry.at}) lists this stream, and its file is gone",
-            )
-            for name, entry in self._index.opened.items()
+            VerifyReport(file=f"{name}.jsonl").failed("stream_missing", hint=f"{by} this stream, and its file is gone")
+            for name, by in missing.items()
             if name not in present and name not in pruned
         ]
 
-    def _unindexed(self, report: VerifyReport, after: IndexFacts | RecordingUnreadable | None) -> VerifyReport:
+    def _unindexed(self, report: VerifyReport) -> VerifyReport:
         name = (report.file or "").removesuffix(".content.jsonl").removesuffix(".jsonl")
-        opened = after.opened if isinstance(after, IndexFacts) else {}
-        lost = after is None and any(isinstance(tip, dict) for _, tip in self._tips)
-        if not lost and not report.live and report.exit_code != UNREADABLE and name not in opened:
-            hint = "the index does not list this stream: that it is all there rests on its own close only"
-            return _warn(report, "unindexed", report.file, hint)
-        return report
+        named = any(tip_size(tip) for tip in self._tips.values())
+        lost = self._after is None and (named or self._unreadable_index is not None)
+        if lost or report.live or report.exit_code == UNREADABLE or (self._after and name in self._after.opened):
+            return report
+        hint = "the index does not list this stream: that it is all there rests on its own close only"
+        return report.warned("unindexed", report.file, hint)
 
-    def _wanted(self) -> set[int]:
-        sizes = {tip.get("size") for _, tip in self._tips if isinstance(tip, dict)}
-        return {size for size in sizes if type(size) is int and size > 0}
-
-    # --- the index ---
-
-    def _index_report(
-        self, stream: StreamFile | None, after: IndexFacts | RecordingUnreadable | None
-    ) -> VerifyReport | None:
+    def _index_report(self) -> VerifyReport | None:
         """The verdict on the index: its own chain, and what the streams, read before it, say of it."""
-        file = f"{INDEX}.jsonl"
-        if stream is None or after is None:
-            witness = next((name for name, tip in self._tips if isinstance(tip, dict)), None)
-            if witness is None:
-                return None
-            hint = (
-                f"the index is gone: {witness} and others name it"
-                if len(self._tips) > 1
-                else f"the index is gone: {witness} names it"
-            )
-            return _failed(VerifyReport(file=file), "index_missing", hint=hint)
-        if isinstance(after, RecordingUnreadable):
-            return _failed(VerifyReport(file=file), "unreadable", hint=f"{after}; {after.hint}")
-        checked = after.checked
-        report = VerifyReport(
-            file=file,
-            level=None if not checked.size else "structured" if after.structured and self._structured else "chained",
+        report = VerifyReport(file=INDEX_FILE)
+        if self._unreadable_index is not None:
+            return report.failed("unreadable", hint=f"{self._unreadable_index}; {self._unreadable_index.hint}")
+        facts = self._after
+        if facts is None:
+            witness = next((file for file, tip in self._tips.items() if tip_size(tip)), None)
+            hint = f"the index is gone: {witness} names a line of it"
+            return report.failed("index_missing", hint=hint) if witness else None
+        checked = facts.checked
+        report = dataclasses.replace(
+            report,
+            level="structured" if facts.structured and self._structured else "chained" if checked.size else None,
             covers={"anchored": [], "signed": [], "chainedOnly": [[0, checked.size]] if checked.size else []},
             events=checked.size,
         )
-        if checked.fault is not None:
-            return _failed(report, checked.fault.kind, checked.fault)
-        if checked.size and not after.structured:
-            return _failed(
-                report, "frame", Fault("frame", 0, 0, "the first line of the index is no event of our format")
-            )
-        for name, tip in self._tips:
-            fault = _tip_fault(name, tip, checked)
-            if fault is not None:
-                return _failed(report, fault.kind, fault)
-        if checked.torn and not stream.is_live():
-            hint = f"the last line is torn ({checked.torn} bytes); the next writer cuts it off"
-            return _failed(report, "torn_tail", Fault("torn_tail", checked.size, checked.end, hint))
+        fault = checked.fault
+        if fault is None and checked.size and not facts.structured:
+            fault = Fault("frame", 0, 0, "its first line is no event of our format")
+        if fault is None:
+            found = (tip_fault(file, tip, checked) for file, tip in self._tips.items())
+            fault = next(filter(None, found), None)
+        if fault is None and checked.torn and self._recording.index is not None and not self._recording.index.is_live():
+            hint = f"its last line is torn ({checked.torn} bytes); the next writer cuts it off"
+            fault = Fault("torn_tail", checked.size, checked.end, hint)
+        return report if fault is None else report.failed(fault.kind, fault)
+
+    def _directory_warnings(self, reports: list[VerifyReport]) -> list[dict[str, Json]]:
+        found: list[dict[str, Json]] = []
+        if not reports:
+            found.append({"kind": "empty", "file": None, "hint": "the recording holds an index but no stream"})
+        for path in self._recording.orphans():
+            hint = "a content file without its stream: plaintext that nothing refers to"
+            found.append({"kind": "leftover_cells", "file": self._recording.relative(path), "hint": hint})
+        return found
+
+
+def _beside(report: VerifyReport, index: VerifyReport | None) -> VerifyReport:
+    """The verdict on a single stream, with what the index beside it says. Only a contradiction makes it worse."""
+    if index is None or index.exit_code == OK:
         return report
-
-    def _beside(self, report: VerifyReport, after: IndexFacts | RecordingUnreadable | None) -> VerifyReport:
-        """The verdict on a single stream, with what the index beside it says. Only a contradiction makes it worse."""
-        index = self._index_report(self._recording.index, after)
-        report = self._unindexed(report, after)
-        if index is None or index.exit_code == OK:
-            return report
-        if index.exit_code == CONTRADICTED and report.exit_code in (OK, UNPROVEN):
-            return dataclasses.replace(index, gaps=report.gaps, warnings=report.warnings)
-        return _warn(report, str(index.kind), index.file, str(index.hint))
-
-
-def _tip_fault(witness: str, tip: Json, index: Checked) -> Fault | None:
-    """What the tip that a stream names says against the index."""
-    if not isinstance(tip, dict) or type(tip.get("size")) is not int or tip["size"] < 1:
-        return None
-    size, hash = tip["size"], tip.get("hash")
-    if size > index.size:
-        hint = f"the index was put back to an older state: {witness} saw {size} lines, {index.size} are there"
-        return Fault("rolled_back", index.size, index.end, hint, None, str(size), str(index.size))
-    if index.hashes.get(size) != hash:
-        hint = f"the index was written anew: {witness} saw another line {size - 1}"
-        return Fault("history_rewritten", size - 1, 0, hint, size - 1, _text(hash), index.hashes.get(size))
-    return None
-
-
-def _steady_index(stream: StreamFile, hashes: Iterable[int] = ()) -> IndexFacts | RecordingUnreadable:
-    """The index as it stands now; while it is being written to, a fault or torn tail is looked at again."""
-    wanted = frozenset(hashes)
-    for _ in range(_TRIES):
-        before = _stamp(stream)
-        try:
-            facts = read_index(stream.path, wanted)
-        except RecordingUnreadable as e:
-            return e
-        checked = facts.checked
-        if checked.fault is None and not checked.torn:
-            break
-        if _stamp(stream) == before and not stream.is_live():
-            break
-        time.sleep(0.02)
-    return facts
-
-
-def _stamp(stream: StreamFile) -> tuple[tuple[int, int, int], ...]:
-    """What tells that a stream's files have changed."""
-    stamps = []
-    for path in (stream.path, stream.content_path):
-        try:
-            stat = path.stat()
-            stamps.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
-        except OSError:
-            stamps.append((0, 0, 0))
-    return tuple(stamps)
-
-
-def _failed(report: VerifyReport, kind: str, fault: Fault | None = None, *, hint: str | None = None) -> VerifyReport:
-    code = KINDS[kind]
-    broken = code in (TAMPERED, CONTRADICTED) and fault is not None
-    return dataclasses.replace(
-        report,
-        is_valid=code in (OK, UNPROVEN),
-        kind=kind,
-        exit_code=code,
-        first_broken_index=fault.index if fault and broken else -1,
-        index=fault.index if fault else None,
-        seq=fault.seq if fault else None,
-        byte_offset=fault.offset if fault else None,
-        expected=fault.expected if fault else None,
-        actual=fault.actual if fault else None,
-        hint=fault.hint if fault else hint,
-        salvageable=fault.salvageable if fault else 0,
-        end="unproven",
-    )
-
-
-def _warn(report: VerifyReport, kind: str, file: str | None, hint: str, **more: Json) -> VerifyReport:
-    return dataclasses.replace(report, warnings=(*report.warnings, {"kind": kind, "file": file, "hint": hint, **more}))
+    if index.exit_code == CONTRADICTED and index.worse_than(report):
+        return dataclasses.replace(index, gaps=report.gaps, warnings=report.warnings, events=report.events)
+    return report.warned(str(index.kind), index.file, str(index.hint))
 
 
 def _content_state(checked: Checked, asked: bool) -> str:
@@ -415,20 +340,6 @@ def _content_state(checked: Checked, asked: bool) -> str:
     return f"erased {checked.erased}" if checked.erased else "verified"
 
 
-def _dropped(file: str, structure: Structure | None) -> tuple[dict[str, Json], ...]:
-    """What the events themselves say was lost."""
-    if structure is None:
-        return ()
-    return tuple({"kind": "dropped", "file": file, **entry} for entry in structure.dropped)
-
-
-def _warnings(file: str, structure: Structure | None) -> tuple[dict[str, Json], ...]:
-    if structure is None or not structure.backwards:
-        return ()
-    hint = f"{structure.backwards} events have an earlier monotonic time than the event before them"
-    return ({"kind": "time_backwards", "file": file, "hint": hint, "index": structure.backwards_at},)
-
-
 def _payload(e: bytes, type_: str) -> dict[str, Json] | None:
     """The payload of an event of our envelope, if it is of that type."""
     if not claims_format(e):
@@ -436,7 +347,3 @@ def _payload(e: bytes, type_: str) -> dict[str, Json] | None:
     event = orjson.loads(e)
     payload = event.get("payload")
     return payload if event.get("type") == type_ and isinstance(payload, dict) else None
-
-
-def _text(value: Json) -> str:
-    return str(value)[:200]

@@ -7,6 +7,7 @@ hash before it must reproduce the line byte for byte. See docs/format.md.
 from __future__ import annotations
 
 import re
+from binascii import unhexlify
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,7 @@ from otel_agentrec.journal.lines import MAX_LINE, open_lines, size_of
 __all__ = ["Checked", "Fault", "Observer", "check_stream"]
 
 _DOMAIN = b"agentrec/content/1\0"
+_OPEN = b'{"$c":"'
 _HEAD = re.compile(
     rb'\{"i":(0|[1-9]\d{0,15}),"salt":(?:"([0-9a-f]{32})"|null),"seq":(0|[1-9]\d{0,15})(,"value":|\} *\n)'
 )
@@ -116,34 +118,51 @@ def _check(
         after = offset + len(line)
         if after > stop:  # the file has grown since its size was taken
             line, after = line[: stop - offset], stop
-        # hashing the concatenation beats two updates for all but very long lines
-        digest = sha256(prev + b"|" + line[9:-154]).hexdigest()
+        e = line[9:-154]
+        digest = sha256(prev + b"|" + e).hexdigest()  # faster than two updates for all but very long lines
         head = digest.encode()
         if not line.startswith(b'{"event":') or not line.endswith(b',"hash":"%s","prevHash":"%s"}\n' % (head, prev)):
             if line and (line.endswith(b"\n") or len(line) == MAX_LINE):
-                before = last[9:-154]
-                out.fault = diagnose(file, index, offset, line, prev.decode(), before)
+                out.fault = diagnose(file, index, offset, line, prev.decode(), last)
             else:
                 out.torn = len(line)
                 out.torn_whole = _is_whole(line, prev)
             break
         if index == 0:
-            out.first, out.first_hash = line[9:-154], digest
+            out.first, out.first_hash = e, digest
         if observe is not None:
-            out.fault = observe(index, offset, line[9:-154], digest)
+            out.fault = observe(index, offset, e, digest)
             if out.fault is not None:
                 break
-        if cells is not None and b"$" in line:
-            references = REFERENCE.findall(line, 9, len(line) - 154)
+        if cells is not None and b"$" in e:
+            references = _references(e)
             if references:
                 cells.take(index, references)
         index += 1
-        offset, prev, last = after, head, line
+        offset, prev, last = after, head, e
         if index in wanted:
             out.hashes[index] = digest
         if offset >= stop:
             break
-    out.size, out.head, out.end, out.last = index, prev.decode(), offset, last[9:-154]
+    out.size, out.head, out.end, out.last = index, prev.decode(), offset, last
+
+
+def _references(e: bytes) -> list[tuple[bytes, bytes]]:
+    """(commitment, size) of each reference in an event, in order: what ``REFERENCE.findall`` gives, in a fifth of the time."""
+    at = e.find(b"$")
+    for _ in range(4):  # an event with inline content has a few other dollar signs and no reference: hop over them
+        if at < 0:
+            return []
+        if e.startswith(_OPEN, at - 2):
+            break
+        at = e.find(b"$", at + 1)
+    found = []
+    for part in e.split(_OPEN)[1:]:
+        commitment, size = part[:64], part[74 : part.find(b"}", 74)]
+        if part[64:74] != b'","bytes":' or not size.isdigit() or not commitment.isalnum():
+            return REFERENCE.findall(e)
+        found.append((commitment, size))
+    return found
 
 
 def _is_whole(line: bytes, prev: bytes) -> bool:
@@ -180,24 +199,50 @@ class _Cells:
         if out.content_fault is not None:
             return
         for i, (commitment, size) in enumerate(references):
-            line = self._next
-            m = _HEAD.match(line)
-            if m is None:
-                self._unparsable(seq, i)
-            elif (own := (int(m[3]), int(m[1]))) != (seq, i):
-                self._out_of_step(seq, i, own)
-            elif m[4] != b',"value":':
-                self._check_erased(seq, i, m, int(size))
-            else:
-                value = line[m.end() : -2]
-                found = sha256(_DOMAIN + bytes.fromhex(m[2].decode()) + value).hexdigest() if m[2] else ""
-                if found != commitment.decode() or len(value) != int(size) or not line.endswith(b"}\n"):
-                    hint = f"the content of event {seq} (cell {i}) was changed"
-                    self._fault("payload_mismatch", seq, hint, commitment.decode(), found or None)
-                out.cells += 1
-            if out.content_fault is not None:
-                return
+            if not self._fits(seq, i, commitment, int(size)):
+                self._diagnose(seq, i, commitment, int(size))
+                if out.content_fault is not None:
+                    return
             self._advance()
+
+    def _fits(self, seq: int, i: int, commitment: bytes, size: int) -> bool:
+        """Whether the next line is exactly the cell that a reference names."""
+        line = self._next
+        before = b'{"i":%d,"salt":"' % i
+        between = b'","seq":%d,"value":' % seq
+        salt_at = len(before)
+        value_at = salt_at + 32 + len(between)
+        salt = line[salt_at : salt_at + 32]
+        if (
+            not line.startswith(before)
+            or not line.startswith(between, salt_at + 32)
+            or not line.endswith(b"}\n")
+            or len(line) != value_at + size + 2
+            or not (salt.islower() or salt.isdigit())
+        ):
+            return False
+        try:
+            found = sha256(_DOMAIN + unhexlify(salt) + line[value_at:-2]).hexdigest()
+        except ValueError:
+            return False
+        self._out.cells += 1
+        return found.encode() == commitment
+
+    def _diagnose(self, seq: int, i: int, commitment: bytes, size: int) -> None:
+        """Name what is wrong with the next line; an erased cell is nothing wrong."""
+        line = self._next
+        m = _HEAD.match(line)
+        if m is None:
+            self._unparsable(seq, i)
+        elif (own := (int(m[3]), int(m[1]))) != (seq, i):
+            self._out_of_step(seq, i, own)
+        elif m[4] != b',"value":':
+            self._check_erased(seq, i, m, size)
+        else:
+            value = line[m.end() : -2]
+            found = sha256(_DOMAIN + unhexlify(m[2]) + value).hexdigest() if m[2] else None
+            hint = f"the content of event {seq} (cell {i}) was changed"
+            self._fault("payload_mismatch", seq, hint, commitment.decode(), found)
 
     def finish(self, size: int) -> None:
         """Account for what lies after the cells of the last event."""

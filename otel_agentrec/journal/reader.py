@@ -192,6 +192,12 @@ class Recording:
             return self.index
         return next((s for s in (*self._streams, *self._sessions) if s.name == name), None)
 
+    def orphans(self) -> list[Path]:
+        """Content files whose stream is not there."""
+        known = {stream.content_path for stream in (*self._streams, *self._sessions)}
+        found = [p for where in (self.directory, self.directory / SESSIONS) for p in where.glob(f"*{_CONTENT}")]
+        return sorted(set(found) - known)
+
     def relative(self, path: Path) -> str:
         """How a file of this recording is named in reports: relative to the directory, with forward slashes."""
         return path.relative_to(self.directory).as_posix()
