@@ -70,23 +70,19 @@ def bisect_lines(
         low: the start of a line that is known to lie at or before the wanted one.
         high: the start of a line that is known to lie at or after it (default: ``stop``).
     """
-    answer = stop if high is None else high
-    high = answer
+    answer = high = stop if high is None else high
     while low < high:
         middle = (low + high) // 2
         found = _numbered(file, _line_start(file, middle, low), high, seq_of)
-        if found is None or found[2] >= wanted:
+        if found is None:  # no numbered line begins from the middle on: the one at low, if any, decides
             high = middle
-            answer = answer if found is None else found[0]
-            if found is not None and low < middle:
-                continue
-            # nothing begins between the middle and the end: what is left is the line at low and what follows it
             found = _numbered(file, low, high, seq_of)
             if found is None:
-                return answer
-            if found[2] >= wanted:
-                return found[0]
-        low = found[1]
+                break
+        if found[2] < wanted:
+            low = found[1]
+        else:
+            answer, high = found[0], min(middle, found[0])
     return answer
 
 

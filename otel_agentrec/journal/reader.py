@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 import orjson
 
 from otel_agentrec.errors import RecordingNotFound, RecordingUnreadable
 from otel_agentrec.journal.chain import GENESIS, split
 from otel_agentrec.journal.events import Event
-from otel_agentrec.journal.lines import bisect_lines, lines, open_lines, size_of
+from otel_agentrec.journal.lines import MAX_LINE, bisect_lines, lines, open_lines, size_of
 from otel_agentrec.journal.liveness import is_locked
 from otel_agentrec.journal.resolve import Resolver
 
@@ -27,6 +29,7 @@ SESSIONS = "sessions"
 _EVENTS, _CONTENT = ".jsonl", ".content.jsonl"
 _PROBE = 16 << 10
 """Read ahead while bisecting, in bytes: every step reads at another place."""
+_MARK_EVERY = 64 << 10
 
 
 class StreamFile:
@@ -42,7 +45,9 @@ class StreamFile:
         self.path = path
         self.content_path = path.with_name(path.name.removesuffix(_EVENTS) + _CONTENT)
         self.damaged_at: int | None = None
-        """Line at which the last complete iteration of :meth:`events` met damage (0-based); None: it met none."""
+        """Line at which the last iteration of :meth:`events` first met damage (0-based); None: it met none so far."""
+        self._marks: list[tuple[int, int]] = [(0, 0)]
+        """(seq, byte offset) of events met while reading from the start, one per _MARK_EVERY bytes: where to look."""
 
     def __repr__(self) -> str:
         return f"StreamFile({self.name!r})"
@@ -68,20 +73,18 @@ class StreamFile:
 
     def last(self) -> Event | None:
         """The event of its last whole line, found from the end of the file; None when there is none."""
-        with open_lines(self.path) as file:
-            start = end = size_of(self.path)
+        with open_lines(self.path, _PROBE) as file:
+            start = size_of(self.path)
             tail = b""
-            while start > 0:
-                step = min(start, max(8192, len(tail)))
+            while start > 0 and len(tail) < 2 * MAX_LINE:
+                step = min(start, max(_PROBE, len(tail)))
                 start -= step
                 file.seek(start)
                 tail = file.read(step) + tail
                 stop = tail.rfind(b"\n")
-                begin = tail.rfind(b"\n", 0, stop) if stop > 0 else -1
-                if begin >= 0 or (start == 0 and stop > 0):
+                begin = tail.rfind(b"\n", 0, max(0, stop))
+                if stop >= 0 and (begin >= 0 or start == 0):
                     return _event_of(tail[begin + 1 : stop])
-                if end - start > 2 * (64 << 20):
-                    break
         return None
 
     def events(
@@ -101,24 +104,25 @@ class StreamFile:
         self.damaged_at = None
         with open_lines(self.path) as file:
             stop = size_of(self.path)
-            offset = 0
-            prev: str | None = GENESIS
-            if from_seq > 0:
-                offset = bisect_lines(file, stop, from_seq, _seq_of)
-                file.seek(offset)
-                prev = None
-            for index, (_, line) in enumerate(lines(file, offset, stop), from_seq):
-                if not line.endswith(b"\n"):
-                    if len(line) + offset < stop:  # a piece of a line beyond all bounds
-                        self._damage(index, on_damage)
-                    return
-                event = _event_of(line[:-1])
+            offset = self._find(file, stop, from_seq) if from_seq > 0 else 0
+            file.seek(offset)
+            prev = GENESIS if from_seq <= 0 else None
+            for index, (at, line) in enumerate(lines(file, offset, stop), max(0, from_seq)):
+                whole = line.endswith(b"\n")
+                if not whole and at + len(line) == stop:
+                    return  # the torn tail
+                event = _event_of(line[:-1]) if whole else None
                 if event is not None and (prev is None or event.prev_hash == prev or skip_broken):
+                    if prev is not None and at - self._marks[-1][1] >= _MARK_EVERY:
+                        self._marks.append((event.seq, at))
                     prev = event.hash
                     if from_seq <= 0 or event.seq >= from_seq:
                         yield event
                     continue
-                self._damage(index, on_damage)
+                if self.damaged_at is None:
+                    self.damaged_at = index
+                if on_damage is not None:
+                    on_damage(index)
                 if not skip_broken:
                     return
 
@@ -131,20 +135,18 @@ class StreamFile:
         """
         with open_lines(self.path, _PROBE) as file:
             stop = size_of(self.path)
-            offset = bisect_lines(file, stop, seq, _seq_of)
-            file.seek(offset)
-            for _, line in lines(file, offset, stop):
-                event = _event_of(line[:-1]) if line.endswith(b"\n") else None
-                if event is not None and event.seq == seq:
-                    return event
-                break
-        raise IndexError(f"{self.name} has no readable event {seq}")
+            file.seek(self._find(file, stop, seq))
+            event = _event_of(file.readline(MAX_LINE).removesuffix(b"\n"))
+        if event is None or event.seq != seq:
+            raise IndexError(f"{self.name} has no readable event {seq}")
+        return event
 
-    def _damage(self, index: int, tell: Callable[[int], None] | None) -> None:
-        if self.damaged_at is None:
-            self.damaged_at = index
-        if tell is not None:
-            tell(index)
+    def _find(self, file: BinaryIO, stop: int, seq: int) -> int:
+        """Offset of the first line whose number is not below ``seq``."""
+        k = bisect_right(self._marks, (seq, stop))
+        low = self._marks[k - 1][1]
+        high = self._marks[k][1] if k < len(self._marks) else stop
+        return bisect_lines(file, stop, seq, _seq_of, low, min(high, stop))
 
 
 class Recording:
