@@ -16,6 +16,7 @@ from otel_agentrec.journal.canonical import canonical, canonical_any, normalise
 from otel_agentrec.journal.content import cell_line, commit, reference
 from otel_agentrec.journal.events import FORMAT, content_of
 from otel_agentrec.journal.facts import RawList
+from otel_agentrec.journal.jcs import MAX_INT
 from otel_agentrec.journal.lists import ListCache, ListDraft, Run
 
 __all__ = ["ContentMode", "Draft", "Envelope", "NewEvent", "SealedAt", "make_draft"]
@@ -179,6 +180,12 @@ def _cell(data: bytes, cells: list[tuple[bytes, bytes]]) -> dict[str, object]:
     return reference(commit(salt, data), len(data))
 
 
+def _whole(digits: str) -> int | float:
+    """A whole number of canonical JSON: beyond ±(2^53−1) it was a double, since integers are not written so there."""
+    value = int(digits)
+    return value if -MAX_INT <= value <= MAX_INT else float(value)
+
+
 def _list_form(
     value: Sequence[Json] | RawList,
     path: str,
@@ -205,7 +212,7 @@ def _list_form(
             run: list[Json] = [item.seq, item.start, item.stop]
             items.append(run if item.path == path else [*run, item.path])
         elif mode == "inline":
-            items.append({"$v": json.loads(item)})
+            items.append({"$v": json.loads(item, parse_int=_whole)})
         else:
             items.append(_cell(item, cells))
     return {"$list": items, "n": draft.length}

@@ -302,12 +302,6 @@ def _event_of(line: bytes) -> Event | None:
 
 
 def _seq_of(line: bytes) -> int | None:
-    """The sequence number that a line states, without checking the line; None when it states none."""
-    parts = split(line.removesuffix(b"\n"))
-    if parts is None:
-        return None
-    try:
-        seq = orjson.loads(parts[0])["seq"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return seq if type(seq) is int else None
+    """The sequence number of a line that is whole in itself; None for any other."""
+    event = _event_of(line.removesuffix(b"\n"))
+    return None if event is None else event.seq

@@ -19,7 +19,7 @@ import orjson
 from otel_agentrec.errors import RecordingUnreadable
 from otel_agentrec.journal.content import commit, parse_cell
 from otel_agentrec.journal.events import Event
-from otel_agentrec.journal.lines import MAX_LINE, bisect_lines, open_lines
+from otel_agentrec.journal.lines import MAX_LINE, bisect_lines, lines, open_lines
 
 __all__ = ["Resolver"]
 
@@ -28,6 +28,9 @@ MAX_ELEMENTS = 1 << 20
 """Most elements that one list may come to; more is hostile (a few short splices can name any number)."""
 MAX_STEPS = 1 << 22
 _SMALL = 16 << 10
+_HEAD_BYTES = 96
+MAX_SCAN = 256 << 20
+"""Largest content file that is searched from end to end for a cell that stands out of order."""
 _HEAD = re.compile(rb'\{"i":(\d{1,9}),"salt":(?:"[0-9a-f]{32}"|null),"seq":(\d{1,16})[,}]')
 
 
@@ -207,33 +210,54 @@ class _CellFile:
         self._path = path
         self._file: BinaryIO | None = None
         self._next = 0
+        self._scanned = -1
+        self._offsets: dict[int, int] = {}
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
 
-    def line(self, seq: int, index: int) -> bytes | None:
+    def line(self, seq: int, i: int) -> bytes | None:
         """The line of a cell without its newline; None when the file does not have it."""
         if self._file is None:
             try:
                 self._file = open_lines(self._path, _SMALL)
             except RecordingUnreadable:
                 return None
-        file = self._file
-        wanted = _number(seq, index)
+        wanted = _number(seq, i)
         try:
-            file.seek(self._next)
-            if _number_of(file.read(96)) != wanted:
-                self._next = bisect_lines(file, file.seek(0, 2), wanted, _number_of)
-            file.seek(self._next)
-            line = file.readline(MAX_LINE)
+            return self._at(self._next, wanted) or self._found(wanted)
         except OSError:
             return None
-        if _number_of(line) != wanted or not line.endswith(b"\n"):
+
+    def _at(self, offset: int, wanted: int) -> bytes | None:
+        """The line at ``offset``, if it is the wanted cell; reading goes on behind it."""
+        assert self._file is not None
+        self._file.seek(offset)
+        if _number_of(self._file.read(_HEAD_BYTES)) != wanted:
             return None
-        self._next += len(line)
+        self._file.seek(offset)
+        line = self._file.readline(MAX_LINE)
+        if not line.endswith(b"\n"):
+            return None
+        self._next = offset + len(line)
         return line[:-1]
+
+    def _found(self, wanted: int) -> bytes | None:
+        assert self._file is not None
+        size = self._file.seek(0, 2)
+        line = self._at(bisect_lines(self._file, size, wanted, _number_of), wanted)
+        if line is None and size <= MAX_SCAN:
+            # a damaged number leads the bisection astray; where every cell stands is then looked up once
+            if size != self._scanned:
+                self._scanned = size
+                self._file.seek(0)
+                found = ((offset, _number_of(line)) for offset, line in lines(self._file, 0, size))
+                self._offsets = {number: offset for offset, number in found if number is not None}
+            if wanted in self._offsets:
+                line = self._at(self._offsets[wanted], wanted)
+        return line
 
 
 K = TypeVar("K")

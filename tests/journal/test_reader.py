@@ -41,7 +41,6 @@ def test_streams_are_in_name_order_and_the_index_is_none_of_them(tmp_path: Path)
     for name in ("b", "a"):
         recording.close(recording.open(name))
     recording.write()
-    build.Stream(tmp_path / "sessions", "sessions/x").path
     found = Recording(tmp_path)
     assert [s.name for s in found.streams()] == ["a", "b"]
     assert found.index is not None and found.sessions() == []
@@ -236,7 +235,9 @@ def test_a_damaged_line_hides_only_itself(tmp_path: Path) -> None:
 
 
 @given(st.integers(0, 2**32))
-def test_any_byte_that_is_changed_never_shows_a_changed_event(tmp_path_factory: pytest.TempPathFactory, at: int) -> None:
+def test_any_byte_that_is_changed_never_shows_a_changed_event(
+    tmp_path_factory: pytest.TempPathFactory, at: int
+) -> None:
     directory = tmp_path_factory.mktemp("flip")
     stream = counted(directory, 4)
     good = {h: json.loads(line)["event"] for h, line in zip(stream.hashes, stream.lines, strict=True)}

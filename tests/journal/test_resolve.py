@@ -42,7 +42,12 @@ def messages(stream: build.Stream, seq: int, **limits: int) -> list[Any]:
 
 def test_values_and_lists_stand_where_their_references_stood(tmp_path: Path) -> None:
     stream = build.Stream(tmp_path, NAME)
-    facts = {"result": build.Cell({"b": [1, None], "a": "ü"}), "model": "m", "flags": [], "deep": {"x": build.Cell("y")}}
+    facts = {
+        "result": build.Cell({"b": [1, None], "a": "ü"}),
+        "model": "m",
+        "flags": [],
+        "deep": {"x": build.Cell("y")},
+    }
     history(stream, [build.Cell("one"), {"$v": {"$$k": 1}}, {"$off": {"bytes": 7}}, build.Cell("two")], **facts)
     stream.event("FINAL_OUTPUT", {"output": {"$off": {"bytes": 3}}})
     stream.write()
@@ -174,7 +179,7 @@ def three(directory: Path) -> build.Stream:
     ("damage", "reason"),
     [
         (lambda line: line.replace(b'"b"', b'"X"'), "damaged"),
-        (lambda line: line.replace(b'"salt":"', b'"salt":"0')[:-2] + b"\n", "damaged"),
+        (lambda line: line.replace(b'"salt":"', b'"salt":"0'), "gone"),
         (lambda line: line.replace(b'{"i"', b'{"I"'), "gone"),
         (lambda line: b"\n", "gone"),
         (lambda line: b"", "gone"),
@@ -271,6 +276,17 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=6,
 )
+
+
+def same(value: Any) -> Any:
+    """A form in which equal JSON is equal: a double such as 2^60 reads as a whole number."""
+    if isinstance(value, dict):
+        return {key: same(inner) for key, inner in sorted(value.items())}
+    if isinstance(value, list):
+        return [same(inner) for inner in value]
+    return float(value) if type(value) is int else value
+
+
 recordings = st.lists(
     st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 12), st.lists(values, max_size=3), st.integers(0, 3), values),
     max_size=12,
@@ -279,12 +295,13 @@ recordings = st.lists(
 
 @pytest.mark.parametrize("content", ["detached", "inline"])
 @given(recording=recordings, seed=st.integers(0, 9))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_random_recording_resolves_to_what_was_put_in(
     tmp_path_factory: pytest.TempPathFactory, content: Any, recording: list[Any], seed: int
 ) -> None:
     directory = tmp_path_factory.mktemp("law")
     journal = Journal(directory, origin="me", content=content)
+    journal.append("DROPPED", {"count": 1, "reason": "so that there is a stream"})
     known: dict[str, list[Any]] = {"a": [], "b": []}
     sent: list[Any] = []
     for session, drop, new, cut, single in recording:
@@ -295,12 +312,12 @@ def test_a_random_recording_resolves_to_what_was_put_in(
         sent.append(normalise({key: value for key, value in facts.items() if value is not None}))
     journal.seal()
     events = [e for e in read_events(directory) if e.type == "NODE_RECORDED"]
-    assert [e.payload["facts"] for e in events] == sent
+    assert [same(e.payload["facts"]) for e in events] == [same(facts) for facts in sent]
     # the same, event by event, in any order
     for stream in Recording(directory).streams():
-        order = list(range(1, 1 + len(sent)))
+        order = list(range(2, 2 + len(sent)))
         random.Random(seed).shuffle(order)
         with Resolver(stream, cache_bytes=400) as resolver:
             for seq in order:
-                assert resolver.resolve(stream.at(seq))["facts"] == sent[seq - 1]
+                assert same(resolver.resolve(stream.at(seq))["facts"]) == same(sent[seq - 2])
     shutil.rmtree(directory)
