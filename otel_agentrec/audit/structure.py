@@ -36,8 +36,8 @@ _TAIL = re.compile(
 
 def claims_format(e: bytes) -> bool:
     """Whether an event says that it is in our envelope (any version that can be read)."""
-    event = _parsed(e)
-    return event is not None and (event.get("v") == FORMAT or event.get("v") in UPCASTERS)
+    version = (_parsed(e) or {}).get("v")
+    return isinstance(version, str) and (version == FORMAT or version in UPCASTERS)
 
 
 class Structure:

@@ -185,7 +185,7 @@ class _Verification:
             hint = f"{count} cell{'s' * (count > 1)} ({length} bytes) that no event refers to"
             at, offset = checked.leftover_at
             if closed:
-                report = dataclasses.replace(report, file=content_file)
+                report = dataclasses.replace(report, file=content_file, content="failed")
                 return report.failed("payload_mismatch", Fault("payload_mismatch", at, offset, hint, in_content=True))
             report = report.warned("leftover_cells", content_file, f"{hint}: leftovers of a crash", index=at)
         if closed:

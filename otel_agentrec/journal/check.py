@@ -232,7 +232,7 @@ class _Cells:
         """Name what is wrong with the next line; an erased cell is nothing wrong."""
         line = self._next
         m = _HEAD.match(line)
-        if m is None:
+        if m is None or not line.endswith(b"\n"):
             self._unparsable(seq, i)
         elif (own := (int(m[3]), int(m[1]))) != (seq, i):
             self._out_of_step(seq, i, own)

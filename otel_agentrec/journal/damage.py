@@ -91,10 +91,9 @@ def diagnose(file: BinaryIO, index: int, offset: int, line: bytes, prev: str, be
     if named != prev and actual == stated:
         hint = "only the prevHash field was changed: event and hash fit the line before"
         return Fault("prev_hash_mismatch", index, offset, hint, seq, prev, named, salvageable=whole)
-    rewritten = _recanonical(e)
-    if rewritten is not None and rewritten != e and _hash(prev, rewritten) == stated:
-        hint = "the event's bytes were re-written (whitespace, key order, doubled keys or number spelling), its content is intact"
-        return Fault("noncanonical_bytes", index, offset, hint, seq, stated, actual, salvageable=whole)
+    intact = _intact(index, offset, body, prev, around)
+    if intact is not None:
+        return intact
     inner = body.find(_PREFIX, 1)
     if inner > 0 and b'"prevHash":"' in body[:inner]:
         hint = "two lines stand on one: the newline between them is gone"
@@ -111,34 +110,35 @@ def _unframed(index: int, offset: int, body: bytes, prev: str, around: _Surround
     if inner > 0 and (tail := split(body[inner:])) is not None and _hash(tail[2], tail[0]) == tail[1]:
         hint = "a torn line and a whole one stand on one line; the whole one and what follows can be read"
         return Fault("frame", index, offset, hint, salvageable=around.whole + 1)
-    found = _reformatted(body)
-    if found is not None:
-        event, stated, named, extra = found
-        intact = named == prev and event is not None and _hash(prev, event) == stated
-        if intact and extra:
-            hint = f"fields that no hash covers were added: {', '.join(extra)[:200]}; the event is intact"
-        elif intact:
-            hint = (
-                f"re-formatted (as jq -c or an editor does), content intact; so are {around.reformatted} of the lines after "
-                "it: take the original file, or verify a copy that was never re-written"
-            )
-        else:
-            hint = "re-formatted, and the event does not fit its hash either"
-        actual = _hash(named, event) if event is not None else None
-        return Fault(
-            "noncanonical_bytes" if intact else "frame",
-            index,
-            offset,
-            hint,
-            None,
-            stated,
-            actual,
-            salvageable=around.whole,
-        )
+    intact = _intact(index, offset, body, prev, around)
+    if intact is not None:
+        return intact
     hint = "the line is not framed as a sealed event"
     if not around.whole:
         hint += ", nor is any line after it"
     return Fault("frame", index, offset, hint, salvageable=around.whole)
+
+
+def _intact(index: int, offset: int, body: bytes, prev: str, around: _Surroundings) -> Fault | None:
+    """The fault of a line that says the same as the sealed one in other bytes; None when it does not."""
+    found = _reformatted(body)
+    if found is None or found[0] is None or found[2] != prev or _hash(prev, found[0]) != found[1]:
+        return None
+    stated, extra = found[1], found[3]
+    parts = split(body)
+    if extra:
+        hint = f"fields that no hash covers were added: {', '.join(extra)[:200]}; the event is intact"
+    elif split(body):
+        hint = (
+            "the event was re-written (whitespace, doubled keys, key order or number spelling), its content is intact"
+        )
+    else:
+        hint = (
+            f"re-formatted (as jq -c or an editor does), content intact, and so are {around.reformatted} of the lines after "
+            "it: verify the original file"
+        )
+    actual = _hash(prev, parts[0]) if parts else None
+    return Fault("noncanonical_bytes", index, offset, hint, _seq(found[0]), stated, actual, salvageable=around.whole)
 
 
 def _order_hint(index: int, around: _Surroundings, seq: int | None, before: int | None) -> str:
@@ -149,7 +149,9 @@ def _order_hint(index: int, around: _Surroundings, seq: int | None, before: int 
     if around.successor is not None:
         between = around.successor - index
         return f"{between} line{'s' * (between > 1)} inserted: line {around.successor} continues the chain"
-    return "records missing" if seq is None or before is None or seq <= before + 1 else _missing(seq - before - 1)
+    if seq is not None and before is not None and seq > before + 1:
+        return _missing(seq - before - 1)
+    return "it follows another line than the one before it, which was put in or sealed anew"
 
 
 def _jump(seq: int | None, before: int | None) -> str:
@@ -210,13 +212,6 @@ def _reformatted(body: bytes) -> tuple[bytes | None, str, str, list[str]] | None
         return canonical(value["event"]), stated, named, extra
     except (ValueError, TypeError, RecursionError):
         return None, stated, named, extra
-
-
-def _recanonical(e: bytes) -> bytes | None:
-    try:
-        return canonical(orjson.loads(e))
-    except (ValueError, TypeError, RecursionError):
-        return None
 
 
 def _seq(e: bytes) -> int | None:
