@@ -261,7 +261,7 @@ def listeners_of_process() -> list[Any]:
 
 def _after_fork_in_child() -> None:
     for recorder in list(_RECORDERS):
-        recorder._after_fork_in_child()
+        recorder.guard.run("fork", recorder._after_fork_in_child)
 
 
 if hasattr(os, "register_at_fork"):
