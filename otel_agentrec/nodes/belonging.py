@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from otel_agentrec.journal.facts import Kind
-from otel_agentrec.nodes.skeleton import ROOT_MISSING, Span, Table
+from otel_agentrec.nodes.skeleton import ROOT_MISSING, Span
+from otel_agentrec.nodes.table import Table
 
 __all__ = ["Belonging"]
 
@@ -25,11 +26,13 @@ class Belonging:
         self._given: dict[str, set[str]] = defaultdict(set)
         self._agents: dict[str, list[Span]] = defaultdict(list)
         """run id -> its outermost agents"""
-        for s in table:
-            for other in s.group or ():
-                self.leader[other] = s
-            if s.extra is not None and s.extra.run:
-                self._given[s.trace].add(s.extra.run)
+        for row in table.rows.groups:
+            s = Span(table.rows, row)
+            self.leader.update(dict.fromkeys(s.group, s))
+        for row, extra in table.rows.extras.items():
+            s = Span(table.rows, row)
+            if extra.run:
+                self._given[s.trace].add(extra.run)
         for s in table:
             if s.kind == Kind.AGENT and not any(above.kind == Kind.AGENT for above in s.lineage()):
                 self._agents[self.run(s)].append(s)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from otel_agentrec.journal.events import Event
-from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, MERGED, OTHER_EXPORT, REEXPORT, Span, Table
+from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, MERGED, REEXPORT, Span
 from otel_agentrec.nodes.source import Place, Source, facts_of
+from otel_agentrec.nodes.table import Table
 
 __all__ = ["mark_reexports", "split_conflicts"]
 
@@ -19,10 +21,10 @@ _PLACED = ("header", "provider", "via")
 
 def split_conflicts(table: Table, source: Source) -> None:
     """Compare the copies of each span: equal ones stay copies, others become spans of their own, both flagged."""
-    for spans in list(table.traces.values()):
-        for s in spans.values():
-            if s.extra is not None and s.extra.copies and s.is_node:
-                _compare(table, source, s)
+    for row, extra in list(table.rows.extras.items()):
+        s = Span(table.rows, row)
+        if extra.copies and s.is_node:
+            _compare(table, source, s)
 
 
 def _compare(table: Table, source: Source, s: Span) -> None:
@@ -33,19 +35,9 @@ def _compare(table: Table, source: Source, s: Span) -> None:
     (_, *more.copies), *others = groups.values()
     for places in others:
         s.marks |= CONFLICT
-        other = _span_of(source.event(places[0]), s)
-        other.marks |= CONFLICT | OTHER_EXPORT
+        other = table.add_apart(source.event(places[0]), s)
+        other.marks |= CONFLICT
         other.more().copies = places[1:]
-        table.extra.append(other)
-
-
-def _span_of(e: Event, s: Span) -> Span:
-    """The skeleton of one more export of ``s``."""
-    alone = Table()
-    other = alone.add(e)
-    assert other is not None
-    other.trace, other.span, other.parent, other.session = s.trace, s.span, s.parent, other.session or s.session
-    return other
 
 
 def _content(e: Event) -> str:
@@ -55,7 +47,7 @@ def _content(e: Event) -> str:
     return json.dumps(said, sort_keys=True, ensure_ascii=True, default=repr)
 
 
-def mark_reexports(table: Table, source: Source, session_of: dict[Span, str | None]) -> dict[Span, Span]:
+def mark_reexports(table: Table, source: Source, session_of: Callable[[Span], str | None]) -> dict[Span, Span]:
     """Mark spans with new ids that repeat a call: same session, call id (of a model: response id), start and content.
 
     Returns:
@@ -64,7 +56,7 @@ def mark_reexports(table: Table, source: Source, session_of: dict[Span, str | No
     alike: dict[tuple[object, ...], list[Span]] = defaultdict(list)
     for s in table:
         if s.is_node and s.state == ENDED and s.ident and s.start is not None and not s.marks & (MERGED | CONFLICT):
-            session = session_of.get(s)
+            session = session_of(s)
             if session is not None:
                 alike[s.kind, session, s.ident, s.scope, s.start, s.end].append(s)
     repeats: dict[Span, Span] = {}
@@ -75,7 +67,7 @@ def mark_reexports(table: Table, source: Source, session_of: dict[Span, str | No
         for s in sorted(spans, key=lambda s: s.place):
             facts = facts_of(source.event(s.place))
             same = first.setdefault(json.dumps([s.kind, facts], sort_keys=True, default=repr), s)
-            if same is not s:
+            if same != s:
                 s.marks |= REEXPORT
                 repeats[s] = same
     return repeats

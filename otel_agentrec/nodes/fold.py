@@ -7,6 +7,7 @@ asked for. Any permutation of the same events gives the same view.
 
 from __future__ import annotations
 
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,8 +26,9 @@ from otel_agentrec.nodes.pairing import Pairing, agent_of, is_alone
 from otel_agentrec.nodes.record import Builder, message_memo, record_id
 from otel_agentrec.nodes.recovery import Recovery
 from otel_agentrec.nodes.runs import Run, runs_of
-from otel_agentrec.nodes.skeleton import MERGED, OPEN, REEXPORT, Span, Table
+from otel_agentrec.nodes.skeleton import MERGED, OPEN, REEXPORT, Span
 from otel_agentrec.nodes.source import MemorySource, RecordingSource, Source
+from otel_agentrec.nodes.table import Table
 from otel_agentrec.records import NodeIoRecord
 
 __all__ = ["Earlier", "View", "fold"]
@@ -76,28 +78,28 @@ class View:
         merge_calls(table, source)
         self._belonging = belonging = Belonging(table)
         leading = [s for s in table if s.is_node and not s.marks & MERGED]
-        sessions = {s: belonging.session(s) for s in leading}
-        repeats = mark_reexports(table, source, sessions)
+        repeats = mark_reexports(table, source, belonging.session)
         handoffs = [s for s in table if s.kind == Kind.STEP and s.name == "handoff"]
-        self._pairing = Pairing(source, leading, belonging.run, sessions.__getitem__, handoffs)
-        for tool in self._pairing.tools:
-            if tool.asked is not None and is_alone(tool):
+        self._pairing = Pairing(source, table.rows, leading, belonging.run, belonging.session, handoffs)
+        for tool in leading:
+            if tool.kind == Kind.TOOL and tool.asked is not None and is_alone(tool):
                 belonging.join(tool, tool.asked)
         around = Loops(source, belonging.leader).around
         loops = {s: loop for s in leading if (loop := around(s)) is not None}
-        self._order = cause_order(leading, loops, belonging.leader)
-        _count_steps(self._order, belonging, repeats, loops, earlier)
+        order = cause_order(leading, loops, belonging.leader)
+        _count_steps(order, belonging, repeats, loops, earlier)
+        self._order = array("i", [s.row for s in order])
         self._builder = Builder(source, belonging, self._pairing, earlier.messages)
 
     @cached_property
     def runs(self) -> list[Run]:
         """All runs, the earliest first."""
-        recovery = Recovery(self._source, self._belonging, self._pairing)
+        recovery = Recovery(self._source, self._belonging, self._pairing, self.leading)
         recovered: list[Span] = []
-        for s in self._order:
+        for s in self.leading:
             if s.kind == Kind.MODEL:
-                recovered.extend(model for model, _, _ in recovery.passed(s))
-        return runs_of(self._table, self._belonging, recovered, recovery.open_calls())
+                recovered.extend(model for model, *_ in recovery.passed(s))
+        return runs_of(self._table, self._source, self._belonging, recovered, recovery.open_calls())
 
     def records(self, run: str | None = None) -> Iterator[NodeIoRecord]:
         """The records in cause order, each built when it is asked for.
@@ -108,15 +110,15 @@ class View:
         Args:
             run: only records of the run with this id.
         """
-        recovery = Recovery(self._source, self._belonging, self._pairing)
-        for s in self._order:
+        recovery = Recovery(self._source, self._belonging, self._pairing, self.leading)
+        for s in self.leading:
             wanted = run is None or self._belonging.run(s) == run
             record = self._builder.build(s) if wanted and s.state != OPEN else None
             if s.kind == Kind.MODEL:
                 messages = record.inputs["messages"] if record is not None else None
-                for model, index, result in recovery.passed(s, messages):
+                for model, index, call_id, result in recovery.passed(s, messages):
                     if run is None or self._belonging.run(model) == run:
-                        yield self._builder.recovered(model, index, result, s)
+                        yield self._builder.recovered(model, index, call_id, result, s)
             if record is not None:
                 yield record
 
@@ -128,19 +130,19 @@ class View:
         Args:
             told: whether a call was handed out before, as it is now.
         """
-        recovery = Recovery(self._source, self._belonging, self._pairing)
-        for s in self._order:
+        recovery = Recovery(self._source, self._belonging, self._pairing, self.leading)
+        for s in self.leading:
             new = s.state != OPEN and not _is_inside_open(s) and not told(s)
             if s.kind == Kind.MODEL:  # what shows in the messages of an earlier call was found then
-                for model, index, result in recovery.passed(s, None if new else []):
-                    yield model, self._builder.recovered(model, index, result, s)
+                for model, index, call_id, result in recovery.passed(s, None if new else []):
+                    yield model, self._builder.recovered(model, index, call_id, result, s)
             if new:
                 yield s, self._builder.build(s)
 
     @property
-    def leading(self) -> list[Span]:
+    def leading(self) -> Iterator[Span]:
         """The leading spans of all calls, in cause order."""
-        return self._order
+        return (Span(self._table.rows, row) for row in self._order)
 
     def spans(self) -> Iterator[Span]:
         """All spans."""

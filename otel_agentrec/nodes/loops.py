@@ -34,7 +34,7 @@ class Loops:
         if model is None or model.kind != Kind.MODEL or tool.end is None or model.end is None or tool.end > model.end:
             return None
         model = self._leader.get(model, model)
-        if tool.asked is not model:
+        if tool.asked != model:
             return model
         if model not in self._answered:
             messages = self._source.facts(model.place, ("outputMessages",)).get("outputMessages")

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from otel_agentrec.journal.facts import Kind
-from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, MERGED, OPEN, OUTERMOST, SAID, Span, Table
+from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, MERGED, OPEN, OUTERMOST, SAID, Span
 from otel_agentrec.nodes.source import Source
+from otel_agentrec.nodes.table import Table
 from otel_agentrec.nodes.text import said_by_model, said_to_tool
 
 __all__ = ["merge_calls"]
@@ -59,7 +60,7 @@ class _Groups:
 
     def join(self, a: Span, b: Span) -> None:
         one, other = self.of(a), self.of(b)
-        if one is other or a is b:
+        if one is other or a == b:
             return
         joined = [*one, *other]
         for s in joined:
@@ -108,7 +109,7 @@ def same_name(a: str, b: str) -> bool:
 
 def _by_ident(spans: list[Span], groups: _Groups) -> None:
     """Equal response or call id, different scopes."""
-    alike: dict[str, dict[str | None, list[Span]]] = defaultdict(lambda: defaultdict(list))
+    alike: dict[int, dict[str | None, list[Span]]] = defaultdict(lambda: defaultdict(list))
     for s in spans:
         if s.ident:
             alike[s.ident][s.scope].append(s)
@@ -182,13 +183,13 @@ def _compatible(a: Span, b: Span) -> bool:
         return False
     if a.session and b.session and a.session != b.session:
         return False
-    if a.trace == b.trace and a.up is not b.up and (a in b.lineage() or b in a.lineage()):
+    if a.trace == b.trace and a.up != b.up and (a in b.lineage() or b in a.lineage()):
         return False  # nested, yet not as the same call
     if a.kind == Kind.TOOL:
         return not (a.name and b.name) or same_name(a.name, b.name)
     if a.name and b.name and not _same_model(a.name, b.name):
         return False
-    if a.calls and b.calls and len(a.calls) != len(b.calls):
+    if a.calls_count > 0 and b.calls_count > 0 and a.calls_count != b.calls_count:
         return False
     return not (a.tokens_out and b.tokens_out and abs(a.tokens_out - b.tokens_out) > 1)
 
@@ -205,7 +206,7 @@ def _same_content(a: Span, b: Span, say: Say) -> bool:
     both = [key for key in mine if mine[key] is not None and other.get(key) is not None]
     if any(mine[key] != other[key] for key in both):
         return False
-    siblings = a.trace == b.trace and a.up is b.up
+    siblings = a.trace == b.trace and a.up == b.up
     one_process = a.provider is not None and (a.stream, a.provider) == (b.stream, b.provider)
     failed = bool(a.marks & b.marks & FAILED)
     return bool(both) or siblings or one_process or failed or _same_usage(a, b) or bool(a.ident and a.ident == b.ident)
@@ -223,7 +224,7 @@ def _lead(members: list[Span]) -> None:
     order = _outermost_first(members)
     leader = next((s for s in order if s.marks & SAID), order[0])
     order[0].marks |= OUTERMOST
-    leader.group = [s for s in order if s is not leader]
+    leader.group = [s for s in order if s != leader]
     for s in leader.group:
         s.marks |= MERGED
 

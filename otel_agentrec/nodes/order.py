@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from otel_agentrec.nodes.skeleton import Span
 
@@ -27,55 +27,78 @@ def cause_order(nodes: Iterable[Span], loops: Mapping[Span, Span], leader: Mappi
         leader: merged span -> the span that leads its call.
     """
     spans = list(nodes)
-    keys = _keys(spans)
-    after: dict[Span, list[Span]] = defaultdict(list)
-    waits: dict[Span, int] = dict.fromkeys(spans, 0)
+    late = _times_that_ran_backwards(spans)
+
+    def key(s: Span) -> Key:
+        time = late.get(s.row, s.start or 0)
+        return time, s.stream, s.started_seq if s.started_seq >= 0 else s.seq
+
+    spans.sort(key=key)
+    rank = {s.row: i for i, s in enumerate(spans)}
+    edges = [
+        (rank[cause.row], rank[effect.row])
+        for cause, effect in _edges(spans, loops, leader)
+        if cause.row in rank and effect.row in rank
+    ]
+    return spans if all(cause < effect for cause, effect in edges) else [spans[i] for i in _sorted(len(spans), edges)]
+
+
+def _edges(spans: list[Span], loops: Mapping[Span, Span], leader: Mapping[Span, Span]) -> Iterator[tuple[Span, Span]]:
+    """(cause, effect)"""
     for s in spans:
-        edges = [(s, loops[s])] if s in loops else [(cause, s) for cause in _causes(s, leader)]
-        for cause, effect in edges:
-            if cause in waits and effect in waits and cause is not effect:
-                after[cause].append(effect)
-                waits[effect] += 1
-    ready = [(keys[s], i, s) for i, s in enumerate(spans) if not waits[s]]
-    heapq.heapify(ready)
-    left = None
-    order: list[Span] = []
-    done: set[Span] = set()
-    while len(order) < len(spans):
-        if not ready:  # causes in a circle: the earliest of them goes first
-            if left is None:
-                left = iter(sorted(spans, key=keys.__getitem__))
-            ready.append((keys[s := next(s for s in left if s not in done)], 0, s))
-        _, i, s = heapq.heappop(ready)
-        if s in done:
+        if s in loops:
+            yield s, loops[s]
             continue
-        done.add(s)
-        order.append(s)
-        for later in after[s]:
+        above = next((leader.get(a, a) for a in s.lineage() if a.is_node), None)
+        for cause in (s.asked, above):
+            if cause is not None and cause != s:
+                yield cause, s
+
+
+def _sorted(size: int, edges: list[tuple[int, int]]) -> list[int]:
+    """The numbers below ``size`` in their order, as far as each cause stands before its effects. Circles are broken."""
+    after: dict[int, list[int]] = defaultdict(list)
+    waits = [0] * size
+    for cause, effect in edges:
+        after[cause].append(effect)
+        waits[effect] += 1
+    ready = [i for i in range(size) if not waits[i]]
+    order: list[int] = []
+    done = bytearray(size)
+    first = 0
+    while len(order) < size:
+        if not ready:  # causes in a circle: the earliest of them goes first
+            while done[first]:
+                first += 1
+            ready.append(first)
+        i = heapq.heappop(ready)
+        if done[i]:
+            continue
+        done[i] = 1
+        order.append(i)
+        for later in after[i]:
             waits[later] -= 1
             if not waits[later]:
-                heapq.heappush(ready, (keys[later], i, later))
+                heapq.heappush(ready, later)
     return order
 
 
-def _causes(s: Span, leader: Mapping[Span, Span]) -> list[Span]:
-    above = next((leader.get(a, a) for a in s.lineage() if a.is_node), None)
-    return [cause for cause in (s.asked, above) if cause is not None]
+def _times_that_ran_backwards(spans: list[Span]) -> dict[int, int]:
+    """Row -> time to sort by, of spans that started before a span that stands earlier in their live stream.
 
-
-def _keys(spans: list[Span]) -> dict[Span, Key]:
-    """(time, stream, seq) of each span. In a live stream times never run backwards: the clock may, the order may not."""
-    keys: dict[Span, Key] = {}
+    The clock may be set back; the order in which spans started may not.
+    """
     live: dict[str, list[Span]] = defaultdict(list)
     for s in spans:
         if s.started_seq >= 0:
             live[s.stream].append(s)
-        else:
-            keys[s] = (s.start or 0, s.stream, s.seq)
-    for stream, started in live.items():
+    late: dict[int, int] = {}
+    for started in live.values():
         started.sort(key=lambda s: s.started_seq)
         latest = 0
         for s in started:
-            latest = max(latest, s.start or 0)
-            keys[s] = (latest, stream, s.started_seq)
-    return keys
+            if (s.start or 0) < latest:
+                late[s.row] = latest
+            else:
+                latest = s.start or 0
+    return late

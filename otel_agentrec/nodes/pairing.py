@@ -7,16 +7,16 @@ arguments, then order. No id is made up.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.merge import same_name
-from otel_agentrec.nodes.skeleton import REEXPORT, Call, Span
+from otel_agentrec.nodes.skeleton import REEXPORT, Call, Rows, Span, mark
 from otel_agentrec.nodes.source import Source
 from otel_agentrec.nodes.text import calls_in, parsed
 
-__all__ = ["Pairing", "agent_of", "calls_of"]
+__all__ = ["Pairing", "agent_of", "call_ids", "calls_of"]
 
 Json = Any
 Named = Callable[[Span], str | None]
@@ -24,10 +24,26 @@ Named = Callable[[Span], str | None]
 
 def calls_of(model: Span) -> tuple[Call, ...]:
     """The calls that a model call asked for, by the first of its spans that tells."""
-    return next((s.calls for s in model.members() if s.calls), ())
+    return _who_asked(model).calls or ()
 
 
-def call_id_of(tool: Span) -> str | None:
+def _who_asked(model: Span) -> Span:
+    """The span of a model call that tells of its calls."""
+    return next((s for s in model.members() if s.calls_count > 0), model)
+
+
+def call_ids(source: Source, model: Span) -> list[str | None]:
+    """The ids of the calls in ``calls_of(model)``."""
+    told = _who_asked(model)
+    for place in (told.place, *(told.extra.amended if told.extra is not None else ())):
+        calls = source.facts(place, ("calls",)).get("calls")
+        if isinstance(calls, list) and calls:
+            return [c.get("id") for c in calls if isinstance(c, dict)]
+    return [None] * told.calls_count
+
+
+def call_id_of(tool: Span) -> int | None:
+    """The mark of a tool's call id."""
     return next((s.ident for s in tool.members() if s.ident), None)
 
 
@@ -54,36 +70,44 @@ class Pairing:
     """
 
     def __init__(
-        self, source: Source, nodes: Iterable[Span], run_of: Named, session_of: Named, handoffs: Iterable[Span] = ()
+        self,
+        source: Source,
+        rows: Rows,
+        nodes: Iterable[Span],
+        run_of: Named,
+        session_of: Named,
+        handoffs: Iterable[Span] = (),
     ) -> None:
         self._source = source
         self._run_of, self._session_of = run_of, session_of
         leading = sorted(nodes, key=_when)
-        self.models = [s for s in leading if s.kind == Kind.MODEL and not s.marks & REEXPORT]
-        self.tools = [s for s in leading if s.kind == Kind.TOOL]
-        self.claimed: set[tuple[Span, int]] = set()
-        """(model call, index of the call) that a tool span answers."""
+        models = [s for s in leading if s.kind == Kind.MODEL and not s.marks & REEXPORT]
+        tools = [s for s in leading if s.kind == Kind.TOOL]
+        self._claimed = bytearray(len(rows.call_marks))
+        """1 for each call that a span answers, in the order of the table's calls"""
         self._arguments: OrderedDict[Span, list[Json]] = OrderedDict()
-        self._by_id()
-        self._by_name()
-        self._take_handoffs(handoffs)
+        self._by_id(models, tools)
+        self._by_name(models, tools)
+        self._take_handoffs(models, handoffs)
 
-    def unanswered(self) -> list[tuple[Span, int, Call]]:
-        """Calls without a tool span: (model call, index, call)."""
-        return [
-            (model, i, call)
-            for model in self.models
-            for i, call in enumerate(calls_of(model))
-            if (model, i) not in self.claimed
-        ]
+    def unanswered(self, models: Iterable[Span]) -> Iterator[tuple[Span, int, Call]]:
+        """Calls of these model calls that no tool span answers: (model call, index, call)."""
+        for model in models:
+            for i, call in enumerate(calls_of(model)):
+                if not self._is_claimed(model, i):
+                    yield model, i, call
 
     def awaits(self, model: Span) -> bool:
         """Has a model call a call that no tool span answers?"""
-        return any((model, i) not in self.claimed for i in range(len(calls_of(model))))
+        return any(True for _ in self.unanswered([model]))
 
-    def loose_names(self) -> set[tuple[str | None, str | None]]:
-        """(run, tool name) of tool spans that no call could be found for."""
-        return {(self._run_of(t), tool_name_of(t)) for t in self.tools if t.asked is None}
+    def _is_claimed(self, model: Span, i: int) -> bool:
+        return bool(self._claimed[_who_asked(model).calls_from + i])
+
+    def _claim(self, model: Span, i: int, tool: Span | None = None) -> None:
+        self._claimed[_who_asked(model).calls_from + i] = 1
+        if tool is not None:
+            tool.asked, tool.call_no = model, i
 
     def implied_id(self, tool: Span) -> str | None:
         """The call id of a tool span that has none itself, where only one call can be meant; else None."""
@@ -94,14 +118,14 @@ class Pairing:
         if len(same) > 1:
             asked, mine = self.asked_arguments(tool.asked), self._own_arguments(tool)
             same = [i for i in same if i < len(asked) and asked[i] == mine]
-        return calls[tool.call_no][0] if same == [tool.call_no] else None
+        return call_ids(self._source, tool.asked)[tool.call_no] if same == [tool.call_no] else None
 
     def asked_arguments(self, model: Span) -> list[Json]:
         """The arguments of each call in ``calls_of(model)``; empty when they are not known."""
         if model not in self._arguments:
-            told = next((s for s in model.members() if s.calls), model)
+            told = _who_asked(model)
             asked = calls_in(self._source.facts(told.place, ("outputMessages",)).get("outputMessages"))
-            fits = [(c["id"], c["name"]) for c in asked] == [tuple(c) for c in calls_of(model)]
+            fits = [(mark(c["id"]), c["name"]) for c in asked] == list(calls_of(model))
             self._arguments[model] = [c["arguments"] for c in asked] if fits else []
             if len(self._arguments) > 64:
                 self._arguments.popitem(last=False)
@@ -109,18 +133,17 @@ class Pairing:
 
     # --- by call id ---------------------------------------------------------------------------------------------------
 
-    def _by_id(self) -> None:
-        asked: dict[str, list[tuple[Span, int]]] = defaultdict(list)
-        for model in self.models:
+    def _by_id(self, models: list[Span], tools: list[Span]) -> None:
+        asked: dict[int, list[tuple[Span, int]]] = defaultdict(list)
+        for model in models:
             for i, (call_id, _) in enumerate(calls_of(model)):
                 if call_id:
                     asked[call_id].append((model, i))
-        for tool in self.tools:
+        for tool in tools:
             call_id = call_id_of(tool)
-            found = self._nearest(tool, asked.get(call_id, [])) if call_id else None
+            found = self._nearest(tool, asked.get(call_id, [])) if call_id is not None else None
             if found is not None:
-                tool.asked, tool.call_no = found
-                self.claimed.add(found)
+                self._claim(*found, tool)
 
     def _nearest(self, tool: Span, candidates: list[tuple[Span, int]]) -> tuple[Span, int] | None:
         """The request that is meant: in the tool's run, else in its session; the latest one before the tool."""
@@ -130,18 +153,18 @@ class Pairing:
             mine = [c for c in candidates if self._session_of(c[0]) == session]
         before = [c for c in mine if _when(c[0]) <= _when(tool)]
         if before:
-            return max(before, key=lambda c: (agent_of(c[0]) is agent, _when(c[0])))
+            return max(before, key=lambda c: (agent_of(c[0]) == agent, _when(c[0])))
         return min(mine, key=lambda c: _when(c[0]), default=None)
 
     # --- by name, arguments, order ------------------------------------------------------------------------------------
 
-    def _by_name(self) -> None:
+    def _by_name(self, models: list[Span], tools: list[Span]) -> None:
         coming: dict[str | None, deque[tuple[Span, int, str]]] = defaultdict(deque)
-        for model, i, (_, name) in self.unanswered():
+        for model, i, (_, name) in self.unanswered(models):
             if name:
                 coming[self._run_of(model)].append((model, i, name))
         waiting: dict[str | None, list[tuple[Span, int, str]]] = defaultdict(list)
-        for tool in self.tools:
+        for tool in tools:
             name = tool_name_of(tool)
             if tool.asked is not None or call_id_of(tool) or not name:
                 continue
@@ -152,21 +175,22 @@ class Pairing:
             if candidates:
                 found = self._best(tool, candidates)
                 waiting[run].remove(found)
-                tool.asked, tool.call_no = found[:2]
-                self.claimed.add(found[:2])
+                self._claim(*found[:2], tool)
 
-    def _take_handoffs(self, handoffs: Iterable[Span]) -> None:
+    def _take_handoffs(self, models: list[Span], handoffs: Iterable[Span]) -> None:
         """A handoff answers the call that the last model call beside it asked for and no tool span claims."""
         beside: dict[Span | None, list[tuple[Span, int, str | None]]] = defaultdict(list)
-        for model, i, (_, name) in self.unanswered():
+        for model, i, (_, name) in self.unanswered(models):
             beside[model.up].append((model, i, name))
         for handoff in sorted(handoffs, key=_when):
             before = [
-                call for call in beside[handoff.up] if _when(call[0]) <= _when(handoff) and call[:2] not in self.claimed
+                call
+                for call in beside[handoff.up]
+                if _when(call[0]) <= _when(handoff) and not self._is_claimed(*call[:2])
             ]
             if handoff.up is not None and before:
                 named = [call for call in before if (call[2] or "").startswith("transfer_to_")]
-                self.claimed.add(max(named or before, key=lambda call: (_when(call[0]), -call[1]))[:2])
+                self._claim(*max(named or before, key=lambda call: (_when(call[0]), -call[1]))[:2])
 
     def _best(self, tool: Span, candidates: list[tuple[Span, int, str]]) -> tuple[Span, int, str]:
         agent = agent_of(tool)
@@ -178,7 +202,7 @@ class Pairing:
             model, i, _ = c
             asked = self.asked_arguments(model)
             likeness = _likeness(mine, asked[i]) if i < len(asked) else 0
-            return agent_of(model) is agent, likeness, _when(model), -i
+            return agent_of(model) == agent, likeness, _when(model), -i
 
         return max(candidates, key=rank)
 

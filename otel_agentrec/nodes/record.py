@@ -76,7 +76,7 @@ class Builder:
             dialect=facts.get("dialect"),
             trace_id=s.trace or None,
             span_id=s.span if s.trace else None,
-            parent_span_id=s.parent,
+            parent_span_id=s.parent or None,
             merged_span_ids=[m.span for m in told.members[1:]],
             copies_seen=1 + (len(s.extra.copies) if s.extra is not None else 0),
             journal=JournalRef(event.stream, event.seq, event.hash),
@@ -87,9 +87,9 @@ class Builder:
             **own,
         )
 
-    def recovered(self, model: Span, index: int, result: Json, seen_in: Span) -> NodeIoRecord:
+    def recovered(self, model: Span, index: int, call_id: str, result: Json, seen_in: Span) -> NodeIoRecord:
         """A tool call without a span, whose result was seen in the messages of a later model call."""
-        call_id, name = calls_of(model)[index]
+        name = calls_of(model)[index][1]
         asked = self._pairing.asked_arguments(model)
         run, turn = self._belonging.run(model), self._belonging.turn(model)
         event = self._source.event(seen_in.place)

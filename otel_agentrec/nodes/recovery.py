@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.belonging import Belonging
-from otel_agentrec.nodes.pairing import Pairing, calls_of
-from otel_agentrec.nodes.skeleton import REEXPORT, Span
+from otel_agentrec.nodes.pairing import Pairing, calls_of, tool_name_of
+from otel_agentrec.nodes.skeleton import REEXPORT, Span, mark
 from otel_agentrec.nodes.source import Source
 from otel_agentrec.nodes.text import calls_in, responses_in
 
@@ -17,8 +18,8 @@ __all__ = ["Recovery"]
 Json = Any
 Asked = tuple[Span, int]
 """(model call that asked, index of the call)"""
-Found = tuple[Span, int, Json]
-"""(model call that asked, index of the call, result)"""
+Found = tuple[Span, int, str, Json]
+"""(model call that asked, index of the call, call id, result)"""
 
 
 class Recovery:
@@ -26,18 +27,30 @@ class Recovery:
 
     A result belongs to the latest open call with its id, in the same run or session; where neither call has a session
     (a program without an agent span, each call a trace of its own), the call itself must be in the history as well.
+
+    Args:
+        nodes: the leading spans of all calls.
     """
 
-    def __init__(self, source: Source, belonging: Belonging, pairing: Pairing) -> None:
+    def __init__(self, source: Source, belonging: Belonging, pairing: Pairing, nodes: Iterable[Span]) -> None:
         self._source, self._belonging, self._pairing = source, belonging, pairing
-        told = {s.ident for tool in pairing.tools for s in tool.members() if s.ident}
-        loose = pairing.loose_names()
+        models = []
+        told: set[int] = set()
+        loose: set[tuple[str, str | None]] = set()
+        for s in nodes:
+            if s.kind == Kind.MODEL:
+                if not s.marks & REEXPORT and pairing.awaits(s):
+                    models.append(s)
+            else:
+                told.update(member.ident for member in s.members() if member.ident)
+                if s.asked is None:
+                    loose.add((belonging.run(s), tool_name_of(s)))
         self._coming: dict[Span, list[int]] = defaultdict(list)
-        for model, i, (call_id, name) in pairing.unanswered():
+        for model, i, (call_id, name) in pairing.unanswered(models):
             if call_id and call_id not in told and (belonging.run(model), name) not in loose:
                 self._coming[model].append(i)
-        self._open: dict[str, list[Asked]] = defaultdict(list)
-        """call id -> calls that were passed and not answered yet"""
+        self._open: dict[int, list[Asked]] = defaultdict(list)
+        """mark of the call id -> calls that were passed and not answered yet"""
         self._places: Counter[tuple[str, str | None]] = Counter()
         """How many open calls there are per run and per session."""
 
@@ -54,17 +67,19 @@ class Recovery:
         if not model.marks & REEXPORT and any(self._places[place] for place in self._places_of(model)):
             yield from self._answered(model, self._messages(model) if messages is None else messages)
         for i in self._coming.pop(model, ()):
-            self._open[calls_of(model)[i][0] or ""].append((model, i))
+            self._open[calls_of(model)[i][0] or 0].append((model, i))
             self._places.update(self._places_of(model))
 
     def _answered(self, model: Span, messages: Json) -> Iterator[Found]:
         found: list[Found] = []
         for call_id, result in reversed(responses_in(messages)):
-            call = next((c for c in reversed(self._open.get(call_id, [])) if self._fits(c, model, messages)), None)
+            call = next(
+                (c for c in reversed(self._open.get(mark(call_id) or 0, [])) if self._fits(c, model, messages)), None
+            )
             if call is not None:
-                self._open[call_id].remove(call)
+                self._open[mark(call_id) or 0].remove(call)
                 self._places.subtract(self._places_of(call[0]))
-                found.append((*call, result))
+                found.append((*call, call_id, result))
         yield from reversed(found)
 
     def _places_of(self, model: Span) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
@@ -80,7 +95,7 @@ class Recovery:
         call_id, name = calls_of(asking)[i]
         arguments = self._pairing.asked_arguments(asking)
         return any(
-            c["id"] == call_id and c["name"] == name and (i >= len(arguments) or c["arguments"] == arguments[i])
+            mark(c["id"]) == call_id and c["name"] == name and (i >= len(arguments) or c["arguments"] == arguments[i])
             for c in calls_in(messages)
         )
 

@@ -9,7 +9,10 @@ from typing import Any
 
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.belonging import Belonging
-from otel_agentrec.nodes.skeleton import ENDED, FAILED, MERGED, OPEN, OTHER_EXPORT, REEXPORT, ROOT_MISSING, Span, Table
+from otel_agentrec.nodes.pairing import call_ids, calls_of
+from otel_agentrec.nodes.skeleton import ENDED, FAILED, MERGED, OPEN, OTHER_EXPORT, REEXPORT, ROOT_MISSING, Span
+from otel_agentrec.nodes.source import Source
+from otel_agentrec.nodes.table import Table
 
 __all__ = ["Run", "runs_of"]
 
@@ -67,7 +70,11 @@ class Run:
 
 
 def runs_of(
-    table: Table, belonging: Belonging, recovered: Iterable[Span], unanswered: Iterable[tuple[Span, int]]
+    table: Table,
+    source: Source,
+    belonging: Belonging,
+    recovered: Iterable[Span],
+    unanswered: Iterable[tuple[Span, int]],
 ) -> list[Run]:
     """All runs, the earliest first.
 
@@ -81,11 +88,17 @@ def runs_of(
         spans_of[belonging.run(s)].append(s)
     unpaired: dict[str, list[dict[str, Json]]] = defaultdict(list)
     for model, i in unanswered:
-        call_id, name = next(s.calls for s in model.members() if s.calls)[i]
         unpaired[belonging.run(model)].append(
-            {"callId": call_id, "toolName": name, "requestedBy": model.span, "status": "unknown_outcome"}
+            {
+                "callId": call_ids(source, model)[i],
+                "toolName": calls_of(model)[i][1],
+                "requestedBy": model.span,
+                "status": "unknown_outcome",
+            }
         )
-    foreign = _foreign_below(table, belonging)
+    foreign: dict[str, list[str]] = defaultdict(list)
+    for child, above in table.foreign_below():
+        foreign[belonging.run(above)].append(child)
     runs = [
         _run(run, spans, foreign.get(run, []), unpaired.get(run, []), table, belonging, found[run])
         for run, spans in spans_of.items()
@@ -154,17 +167,3 @@ def _total(models: list[Span], which: str) -> int | None:
         told.append(getattr(span, which))
     known = [n for n in told if n is not None]
     return sum(known) if known else None
-
-
-def _foreign_below(table: Table, belonging: Belonging) -> dict[str, list[str]]:
-    """run id -> ids of spans that are not journalled, with an ancestor in that run."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for trace, links in table.links.items():
-        spans = table.traces.get(trace, {})
-        for child in links:
-            at, steps = child, 0
-            while at in links and at not in spans and steps < 1000:
-                at, steps = links[at], steps + 1
-            if child not in spans and at in spans:
-                found[belonging.run(spans[at])].append(child)
-    return found
