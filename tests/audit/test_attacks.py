@@ -66,6 +66,11 @@ def reworded(change: Callable[[bytes], bytes], at: int = 3) -> Callable[[build.S
     return attack
 
 
+def other(digits: bytes) -> bytes:
+    """Two hex digits that are not these."""
+    return b"11" if digits == b"00" else b"00"
+
+
 def jq(line: bytes) -> bytes:
     """The line as ``jq -c`` prints it: parsed, and written again (here with its keys in another order)."""
     value = json.loads(line)
@@ -97,12 +102,18 @@ SEEN: list[tuple[str, Callable[[build.Stream], object], str, int, str]] = [
     ),
     (
         "hash changed",
-        reworded(lambda x: x.replace(x[-142:-140], b"00" if x[-142:-140] != b"00" else b"11")),
+        reworded(lambda x: x[:-142] + other(x[-142:-140]) + x[-140:]),
         "hash_mismatch",
         3,
         "only the hash field",
     ),
-    ("prevHash changed", reworded(lambda x: x[:-6] + b"00" + x[-4:]), "prev_hash_mismatch", 3, "only the prevHash"),
+    (
+        "prevHash changed",
+        reworded(lambda x: x[:-6] + other(x[-6:-4]) + x[-4:]),
+        "prev_hash_mismatch",
+        3,
+        "only the prevHash",
+    ),
     ("doubled key", reworded(lambda x: x.replace(b'"seq":3', b'"seq":3,"seq":3')), "noncanonical_bytes", 3, "intact"),
     ("respelled number", reworded(lambda x: x.replace(b'"seq":3', b'"seq":3.0')), "noncanonical_bytes", 3, "intact"),
     ("whitespace", reworded(lambda x: x.replace(b'"seq":3', b'"seq": 3')), "noncanonical_bytes", 3, "intact"),

@@ -156,7 +156,7 @@ def test_a_set_has_one_normal_form(value: set[Any]) -> None:
         (MappingProxyType({"a": (1.0,)}), {"a": [1]}),
         (BoundedAttributes(attributes={"a": ("x", "y"), "b": 2.0}), {"a": ["x", "y"], "b": 2}),
     ],
-    ids=lambda x: repr(x)[:40],
+    ids=lambda x: repr(x)[:40].split(" at 0x")[0],  # no address: parallel runs must see the same names
 )
 def test_forms(value: Any, form: Any) -> None:
     assert normalise(value) == form
