@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from otel_agentrec.journal.jcs import spell, spell_each_fast, spell_fast
+import orjson
+
+from otel_agentrec.journal.jcs import is_plain, spell, spell_each_fast, spell_fast
 from otel_agentrec.journal.normal import MAX_BYTES, MAX_DEPTH, denormalise, normalise, restore
 
 __all__ = [
@@ -19,8 +21,11 @@ __all__ = [
     "canonical_each",
     "denormalise",
     "fast_path_taken",
+    "normal_form",
     "normalise",
+    "quoted",
     "restore",
+    "spell_plain",
 ]
 
 Json = Any
@@ -57,6 +62,37 @@ def canonical_each(values: list[Any]) -> list[bytes]:
     """``[canonical_any(v, cell=True) for v in values]``, with one walk over all of them when all are plain."""
     fast = spell_each_fast(values, MAX_DEPTH, MAX_BYTES)
     return [canonical_any(value, cell=True) for value in values] if fast is None else fast
+
+
+def normal_form(value: Any) -> tuple[Json, bool]:
+    """``(normalise(value), False)``, or ``(value, True)`` when it is plain: nothing is copied then.
+
+    What is plain may get further plain members, with ``$`` keys of the journal's own, and be written by :func:`spell_plain`.
+    """
+    try:
+        if is_plain(value, MAX_DEPTH, MAX_BYTES, False):
+            return value, True
+    except (TypeError, RuntimeError, MemoryError):
+        pass
+    return normalise(value), False
+
+
+def spell_plain(value: Json) -> bytes | None:
+    """:func:`canonical` of what :func:`normal_form` found plain, without a second look; None at a lone surrogate."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        return None
+
+
+def quoted(text: str) -> bytes:
+    """:func:`canonical_any` of a string."""
+    if type(text) is str:
+        try:
+            return orjson.dumps(text)
+        except TypeError:  # a lone surrogate
+            pass
+    return canonical_any(text)
 
 
 def fast_path_taken(value: Json) -> bool:

@@ -5,6 +5,7 @@ Only seq, times and prevHash are open; the writer fills them in under its lock.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import uuid
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from otel_agentrec.journal.canonical import canonical, canonical_any, normalise
+from otel_agentrec.journal.canonical import canonical, canonical_any, normal_form, normalise, quoted, spell_plain
 from otel_agentrec.journal.content import cell_line, commit, reference
 from otel_agentrec.journal.events import FORMAT, content_of
 from otel_agentrec.journal.facts import RawList
@@ -80,13 +81,13 @@ class Draft:
     def event(self, stream: str, seq: int, ts: int, mono: int, id: str | None = None) -> bytes:
         """canonical(E). The envelope's keys stand in RFC 8785 order; tests compare it with the canonicaliser."""
         return b'{"id":%s,"mono":"%d","payload":%s%s,"seq":%d%s,"stream":%s%s,"ts":%d%s}' % (
-            canonical_any(id or str(uuid.uuid4())),
+            quoted(id or str(uuid.uuid4())),
             mono,
             self.payload,
             self.before_seq,
             seq,
             self.between,
-            canonical(stream),
+            quoted(stream),
             self.after_stream,
             ts,
             self.after_ts,
@@ -108,32 +109,36 @@ def make_draft(
     """
     paths = content_of(type_)
     contents: dict[str, Any] = {}
-    plain = _take_content(payload, paths, "", contents) if paths else payload
-    tree = normalise(plain)
+    rest = _take_content(payload, type_, contents) if paths else payload
+    tree, plain = normal_form(rest)
     key = (where.session, where.scope)
     cells: list[tuple[bytes, bytes]] = []
     lists: list[ListDraft] = []
+    forms: dict[str, Json] = {}
     for path in sorted(contents):
-        value = contents[path]
-        holder = _holder(tree, path)
-        if holder is None:  # the plain part was too large and was cut
+        if _holder(tree, path) is None:  # the rest was too large and was cut
             continue
+        value = contents[path]
         if paths[path] == "list" and isinstance(value, (RawList, Sequence)) and not isinstance(value, (str, bytes)):
-            form = _list_form(value, "$.payload." + path, key, cache, mode, cells, lists)
+            forms[path] = _list_form(value, "$.payload." + path, key, cache, mode, cells, lists)
         else:
-            form = _value_form(value, mode, cells)
-        holder[path.rsplit(".", 1)[-1]] = form
+            forms[path] = _value_form(value, mode, cells)
+    data = spell_plain(_put(tree, forms)) if plain and mode != "inline" else None
+    if data is None:
+        if plain:  # a lone surrogate, which is found only when it is written
+            tree = normalise(_take_content(payload, type_, {}))
+        data = canonical(_put(tree, forms))
     return Draft(
         type=type_,
-        payload=canonical(tree),
+        payload=data,
         cells=cells,
         lists=lists,
         key=key,
         epoch=cache,
-        before_seq=_field("run", where.run),
-        between=_field("session", where.session) + _field("step", where.step),
+        before_seq=_text_field("run", where.run),
+        between=_text_field("session", where.session) + _field("step", where.step),
         after_stream=_field("trace", where.trace),
-        after_ts=_field("turn", where.turn) + _field("type", type_) + _field("v", FORMAT),
+        after_ts=_text_field("turn", where.turn) + _text_field("type", type_) + _VERSION,
     )
 
 
@@ -141,16 +146,30 @@ def _field(name: str, value: Json) -> bytes:
     return b"" if value is None else b',"%s":%s' % (name.encode(), canonical_any(value))
 
 
-def _take_content(node: dict[str, Any], paths: dict[str, str], prefix: str, out: dict[str, Any]) -> dict[str, Any]:
-    """A copy of ``node`` without its content, which goes to ``out`` by path."""
+def _text_field(name: str, value: str | None) -> bytes:
+    return b"" if value is None else b',"%s":%s' % (name.encode(), quoted(value))
+
+
+_VERSION = _text_field("v", FORMAT)
+
+
+@functools.cache
+def _parents(type_: str) -> frozenset[str]:
+    """Paths of a type's payload below which content stands."""
+    return frozenset(p[:i] for p in content_of(type_) for i, c in enumerate(p) if c == ".")
+
+
+def _take_content(node: dict[str, Any], type_: str, out: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A copy of a payload without its content, which goes to ``out`` by path."""
+    paths, parents = content_of(type_), _parents(type_)
     kept: dict[str, Any] = {}
     for key, value in node.items():
         path = prefix + key
         if path in paths:
             if value is not None:
                 out[path] = value
-        elif isinstance(value, dict) and any(p.startswith(path + ".") for p in paths):
-            kept[key] = _take_content(value, paths, path + ".", out)
+        elif path in parents and isinstance(value, dict):
+            kept[key] = _take_content(value, type_, out, path + ".")
         else:
             kept[key] = value
     return kept
@@ -161,6 +180,14 @@ def _holder(tree: Json, path: str) -> dict[str, Json] | None:
     for key in path.split(".")[:-1]:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree if isinstance(tree, dict) and "$cut" not in tree else None
+
+
+def _put(tree: Json, forms: dict[str, Json]) -> Json:
+    for path, form in forms.items():
+        holder = _holder(tree, path)
+        if holder is not None:
+            holder[path.rsplit(".", 1)[-1]] = form
+    return tree
 
 
 def _value_form(value: Any, mode: ContentMode, cells: list[tuple[bytes, bytes]]) -> Json:

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import rfc8785
 
-__all__ = ["BYTES_PER_MEMBER", "MAX_INT", "spell", "spell_each_fast", "spell_fast"]
+__all__ = ["BYTES_PER_MEMBER", "MAX_INT", "is_plain", "spell", "spell_each_fast", "spell_fast"]
 
 Json = Any
 

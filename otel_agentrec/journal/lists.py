@@ -340,18 +340,24 @@ def _match(
             items[-1] = last._replace(stop=last.stop + 1)
             owners.append(current.owners[last.stop])
             continue
-        for stored in lists:
-            at = stored.position(digest)
-            if at is not None:
-                current = stored
-                items.append(Run(stored.seq, at, at + 1, stored.path, stored.depth + 1))
-                owners.append(stored.owners[at])
-                break
+        owner = known.get(digest)
+        owners.append(owner)
+        found = _find(lists, digest) if owner else None
+        if found:
+            current, at = found
+            items.append(Run(current.seq, at, at + 1, current.path, current.depth + 1))
+            owners[-1] = current.owners[at]
         else:
             current = None
-            owner = known.get(digest)
-            owners.append(owner)
             items.append(Run(owner.seq, owner.at, owner.at + 1, owner.path, 1) if owner else value)
+
+
+def _find(lists: Sequence[StoredList], digest: bytes) -> tuple[StoredList, int] | None:
+    for stored in lists:
+        at = stored.position(digest)
+        if at is not None:
+            return stored, at
+    return None
 
 
 def _by_owner(draft: ListDraft, values: Sequence[bytes], common: int) -> list[Run | bytes]:
