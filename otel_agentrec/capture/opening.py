@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from otel_agentrec.capture.attempts import Attempt
-from otel_agentrec.capture.spans import NOTHING_DROPPED, DroppedCounts, LogView, SpanEvent, SpanView, from_sdk
+from opentelemetry.sdk.trace import ReadableSpan
 
-__all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "frozen"]
+from otel_agentrec.capture.attempts import Attempt
+from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
+
+__all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "frozen", "keys_of"]
 
 Key = tuple[int, int]
 """(trace id, span id) as the SDK's integers."""
@@ -41,7 +43,7 @@ class OpenSpan:
         "_attributes",
         "_events",
         "_ref",
-        "_view",
+        "_remains",
         "above",
         "attempts",
         "forked_from",
@@ -74,11 +76,18 @@ class OpenSpan:
         self._ref: weakref.ref[Any] | None = None
         self._attributes = getattr(span, "_attributes", None)
         self._events = getattr(span, "_events", None)
-        self._view: SpanView | None = None
+        self._remains: tuple[Any, ...] | None = (
+            span.name,
+            span.context,
+            span.parent,
+            span.resource,
+            span.kind,
+            span.instrumentation_scope,
+            span.start_time,
+        )
 
-    def watch(self, span: Any, view: SpanView, abandoned: Callable[[Key], None]) -> None:
-        """Remember what does not change (``view``), and call ``abandoned(key)`` when the span is collected."""
-        self._view = view._replace(attributes={}, events=())
+    def watch(self, span: Any, abandoned: Callable[[Key], None]) -> None:
+        """Call ``abandoned(key)`` when the span is collected."""
         key = self.key
         try:
             self._ref = weakref.ref(span, lambda _: abandoned(key))
@@ -86,20 +95,30 @@ class OpenSpan:
             self._ref = None
 
     def partial(self) -> SpanView | None:
-        """The view of the span as far as it is known now; ``end_ns`` is None."""
+        """The view of the span as far as it is known now; ``end_ns`` is None. None after :meth:`release`."""
         span = self._ref() if self._ref is not None else None
         if span is not None:
             return from_sdk(span)
-        if self._view is None:
+        if self._remains is None:
             return None
-        attributes, events = self._attributes, self._events
-        return self._view._replace(
-            attributes=_copy_of(attributes),
-            events=_events_of(events),
-            dropped=DroppedCounts(getattr(attributes, "dropped", 0), getattr(events, "dropped", 0))
-            if attributes is not None
-            else NOTHING_DROPPED,
+        name, context, parent, resource, kind, scope, start = self._remains
+        return from_sdk(
+            ReadableSpan(
+                name=name,
+                context=context,
+                parent=parent,
+                resource=resource,
+                attributes=self._attributes,
+                events=self._events or (),
+                kind=kind,
+                start_time=start,
+                instrumentation_scope=scope,
+            )
         )
+
+    def keys(self) -> Iterable[str]:
+        """The names of its attributes now."""
+        return keys_of(self._attributes)
 
     def ancestors(self) -> Iterator[OpenSpan]:
         """The spans above that are not foreign, nearest first."""
@@ -137,7 +156,7 @@ class OpenSpan:
 
     def release(self) -> None:
         """Let go of everything but the place in the tree, which spans below may still ask for."""
-        self._ref = self._attributes = self._events = self._view = None
+        self._ref = self._attributes = self._events = self._remains = None
         self.attempts = self.logs = None
 
 
@@ -217,15 +236,10 @@ def _take_oldest(table: dict[Key, Any]) -> Any:
     return None
 
 
-def _copy_of(attributes: Any) -> dict[str, Any]:
+def keys_of(attributes: Any) -> Iterable[str]:
+    """The names of a span's attributes, in one step that no other thread can interrupt."""
     inner = getattr(attributes, "_dict", attributes)
-    return dict(inner) if isinstance(inner, dict) else {}
-
-
-def _events_of(events: Any) -> tuple[SpanEvent, ...]:
-    if events is None:
-        return ()
-    return tuple(SpanEvent(e.name, e.timestamp or 0, dict(e.attributes or {})) for e in events)
+    return tuple(inner) if inner else ()
 
 
 def frozen(log: LogView) -> LogView:

@@ -83,11 +83,11 @@ class Recorder:
         self._attached[id(processor)] = processor
 
     def span_started(self, span: Any, processor: object) -> None:
-        if not self._closed:
+        if not self._closed and not self._tracker.foreign_started(span):
             self._take(self._start, span, processor)
 
     def span_ended(self, span: Any) -> None:
-        if not self._closed:
+        if not self._closed and not self._tracker.foreign_ended(span):
             self._take(self._tracker.ended, span)
 
     def log_emitted(self, data: Any) -> None:

@@ -53,35 +53,34 @@ class Tracker:
         self._counters = counters
         self._notices = notices
 
-    # --- starts -------------------------------------------------------------------------------------------------------
+    # --- foreign spans ------------------------------------------------------------------------------------------------
 
-    def started(self, span: Any, owner: object, abandoned: Callable[[Key], None]) -> bool:
-        """A span began. False when another processor of this recorder has seen it already."""
-        context, parent = span.context, span.parent
-        key = (context.trace_id, context.span_id)
-        above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
-        if self._is_foreign(span):
-            if above is not None:
-                self.table.add_foreign(key, above)
-            return True
-        if key in self.table:
+    def foreign_started(self, span: Any) -> bool:
+        """Whether a span that began is foreign; then all is done. Touches nothing but single dictionary entries."""
+        if self._verdict(span) != "foreign":
             return False
-        view = from_sdk(span)
-        entry = OpenSpan(span, key, above, owner)
-        entry.watch(span, view, abandoned)
-        evicted = self.table.add(entry)
-        if evicted is not None:
-            self._counters.add("evicted")
-            self._give_up(evicted, "evicted")
-        said = dialects.started(view)
-        if said is not None:
-            handed.at_start(key)
-            self._once.provider(span)
-            self._reveal_above(entry)
-            self._journal_start(entry, view, *said)
+        parent = span.parent
+        above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
+        if above is not None:
+            context = span.context
+            self.table.add_foreign((context.trace_id, context.span_id), above)
         return True
 
-    def _is_foreign(self, span: Any) -> bool:
+    def foreign_ended(self, span: Any) -> bool:
+        """The same for a span that ended. Below an open model call a foreign client span is one HTTP attempt."""
+        if self._verdict(span) != "foreign":
+            return False
+        context = span.context
+        above = self.table.pop_foreign((context.trace_id, context.span_id))
+        if above is not None and span.kind is SpanKind.CLIENT:
+            step = above.nearest_step()
+            if step is not None and step.is_open and step.kind in (Kind.MODEL, None):
+                attempt = attempt_of(from_sdk(span))
+                if attempt is not None:
+                    step.add_attempt(attempt)
+        return True
+
+    def _verdict(self, span: Any) -> str:
         scope = span.instrumentation_scope
         name = scope.name if scope is not None else ""
         verdict = self._verdicts.get(name)
@@ -89,7 +88,32 @@ class Tracker:
             verdict = dialects.scope_verdict(name)
             if len(self._verdicts) < MAX_SCOPES:
                 self._verdicts[name] = verdict
-        return verdict == "foreign"
+        return verdict
+
+    # --- starts -------------------------------------------------------------------------------------------------------
+
+    def started(self, span: Any, owner: object, abandoned: Callable[[Key], None]) -> bool:
+        """A span that is not foreign began. False when another processor of this recorder has seen it already."""
+        context, parent = span.context, span.parent
+        key = (context.trace_id, context.span_id)
+        if key in self.table:
+            return False
+        above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
+        entry = OpenSpan(span, key, above, owner)
+        entry.watch(span, abandoned)
+        evicted = self.table.add(entry)
+        if evicted is not None:
+            self._counters.add("evicted")
+            self._give_up(evicted, "evicted")
+        if self._verdict(span) == "agent" or dialects.speaks(entry.keys()):
+            view = from_sdk(span)
+            said = dialects.started(view)
+            if said is not None:
+                handed.at_start(key)
+                self._once.provider(span)
+                self._reveal_above(entry)
+                self._journal_start(entry, view, *said)
+        return True
 
     def _reveal_above(self, entry: OpenSpan) -> None:
         """Spans above that told nothing at their start may tell now: runs and paths need them."""
@@ -99,7 +123,7 @@ class Tracker:
 
     def reveal(self, entry: OpenSpan) -> None:
         """Look again at an open span that has not told yet what it is, and journal its start if it tells now."""
-        view = entry.partial()
+        view = entry.partial() if dialects.speaks(entry.keys()) else None
         said = dialects.started(view) if view is not None else None
         if view is not None and said is not None:
             self._journal_start(entry, view, *said)
@@ -114,14 +138,9 @@ class Tracker:
     # --- ends ---------------------------------------------------------------------------------------------------------
 
     def ended(self, span: Any) -> None:
-        """A span ended: write what it is now known to be."""
+        """A span that is not foreign ended: write what it is now known to be."""
         context = span.context
         key = (context.trace_id, context.span_id)
-        if self._is_foreign(span):
-            above = self.table.pop_foreign(key)
-            if above is not None and span.kind is SpanKind.CLIENT:
-                self._attempt(above, span)
-            return
         entry = self.table.pop(key)
         if entry is None:  # started before we were there, or evicted, or another processor's end came first
             if key in self._recent:
@@ -130,9 +149,10 @@ class Tracker:
             above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
             entry = OpenSpan(span, key, above, None)
         entry.is_open = False
-        view = from_sdk(span)
-        said = dialects.read(view, entry.logs or ())
-        if said is not None:
+        asked = entry.is_step or entry.logs or self._verdict(span) == "agent" or dialects.speaks(entry.keys())
+        view = from_sdk(span) if asked else None
+        said = dialects.read(view, entry.logs or ()) if view is not None else None
+        if view is not None and said is not None:
             self._recent.add(key)
             self._journal_end(entry, view, *said, span)
         handed.forget(key)
@@ -185,14 +205,6 @@ class Tracker:
                 "a model call came without its messages, its instrumentation does not capture content: set "
                 "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY before the program starts (said once)",
             )
-
-    def _attempt(self, above: OpenSpan, span: Any) -> None:
-        """A foreign client span ended: below an open model call it is one HTTP attempt."""
-        step = above.nearest_step()
-        if step is not None and step.is_open and step.kind in (Kind.MODEL, None):
-            attempt = attempt_of(from_sdk(span))
-            if attempt is not None:
-                step.add_attempt(attempt)
 
     # --- spans that do not end ----------------------------------------------------------------------------------------
 

@@ -380,7 +380,7 @@ def test_a_span_that_could_not_be_recorded_is_counted_in_the_chain(live: Live, m
 
     with monkeypatch.context() as broken:
         broken.setattr("otel_agentrec.capture.dialects.read", fail)
-        with live.tracer.start_as_current_span("chat m"):
+        with live.tracer.start_as_current_span("chat m", attributes=CHAT):
             pass
     with live.tracer.start_as_current_span("chat m", attributes=CHAT):
         pass

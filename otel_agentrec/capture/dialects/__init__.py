@@ -6,7 +6,7 @@ and name it in :data:`DIALECTS`, the more specific before the more general.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from otel_agentrec.capture.dialects import genai
@@ -14,7 +14,18 @@ from otel_agentrec.capture.dialects.dialect import Dialect, Reading
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.journal.facts import Facts, Kind
 
-__all__ = ["DIALECTS", "Dialect", "Reading", "Verdict", "log_use", "may_be_step", "read", "scope_verdict", "started"]
+__all__ = [
+    "DIALECTS",
+    "Dialect",
+    "Reading",
+    "Verdict",
+    "log_use",
+    "may_be_step",
+    "read",
+    "scope_verdict",
+    "speaks",
+    "started",
+]
 
 DIALECTS: tuple[Dialect, ...] = (genai.DIALECT,)
 
@@ -59,6 +70,7 @@ _FOREIGN = (
 
 _AGENT_EXACT = frozenset(s for d in DIALECTS for s in d.scopes if not s.endswith("."))
 _AGENT_PREFIXES = tuple(s for d in DIALECTS for s in d.scopes if s.endswith("."))
+_KEYS = tuple(k for d in DIALECTS for k in d.key_prefixes)
 _NAMES = frozenset(n for d in DIALECTS for n in d.span_names)
 _JOINED = frozenset(n for d in DIALECTS for n in d.joined_logs)
 _KEPT = tuple(n for d in DIALECTS for n in d.kept_logs)
@@ -88,6 +100,11 @@ def scope_verdict(scope: str) -> Verdict:
     if scope in _AGENT_EXACT or scope.startswith(_AGENT_PREFIXES):
         return "agent"
     return "foreign" if scope.startswith(_FOREIGN) else "unknown"
+
+
+def speaks(keys: Iterable[str]) -> bool:
+    """Whether any of a span's attribute names belongs to a known convention."""
+    return any(key.startswith(_KEYS) for key in keys)
 
 
 def may_be_step(name: str) -> bool:

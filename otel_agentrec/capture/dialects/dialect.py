@@ -25,6 +25,8 @@ class Dialect:
         name: as it stands in records (``dialect``).
         read: ``(span, logs) -> (kind, facts) | None``.
         scopes: instrumentation scopes of which every span is a step of an agent; one that ends in ``.`` is a prefix.
+        key_prefixes: first parts of attribute names; a span of an unknown scope that has none of them, and no joined log
+            record, is not read.
         span_names: first words of span names that this convention gives to steps.
         joined_logs: names of log events that ``read`` takes facts from.
         kept_logs: first parts of names of log events that are recorded as they are.
@@ -35,6 +37,7 @@ class Dialect:
     name: str
     read: Callable[[SpanView, Sequence[LogView]], Reading | None]
     scopes: tuple[str, ...] = ()
+    key_prefixes: tuple[str, ...] = ()
     span_names: tuple[str, ...] = ()
     joined_logs: tuple[str, ...] = ()
     kept_logs: tuple[str, ...] = ()

@@ -315,6 +315,7 @@ DIALECT = Dialect(
         "opentelemetry.instrumentation.google_genai",
         "otel_agentrec",
     ),
+    key_prefixes=("gen_ai.", "mcp.method.name"),
     span_names=tuple(KIND_OF_OPERATION),
     joined_logs=(_DETAILS, _EXCEPTION),
     kept_logs=("gen_ai.",),
