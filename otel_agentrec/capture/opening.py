@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from otel_agentrec.capture.attempts import Attempt
 from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
 
-__all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "frozen", "keys_of"]
+__all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "can_wait", "frozen", "keys_of"]
 
 Key = tuple[int, int]
 """(trace id, span id) as the SDK's integers."""
@@ -27,6 +27,9 @@ MAX_OPEN = 16_384
 MAX_FOREIGN = 65_536
 MAX_PATH = 64
 MAX_ATTEMPTS = 256
+MAX_ON_LOOP = 256 * 1024
+"""Characters of attributes beyond which a span that ends on an event loop's thread is written by another thread."""
+_IMMUTABLE = (str, bytes, int, float, type(None))
 MAX_LOGS = 1_024
 """Log records joined to one span."""
 
@@ -240,6 +243,16 @@ def keys_of(attributes: Any) -> Iterable[str]:
     """The names of a span's attributes, in one step that no other thread can interrupt."""
     inner = getattr(attributes, "_dict", attributes)
     return tuple(inner) if inner else ()
+
+
+def can_wait(span: Any) -> bool:
+    """Whether a span that ended is large enough to be written by another thread, and holds nothing that can change."""
+    inner = getattr(getattr(span, "_attributes", None), "_dict", None)
+    if not isinstance(inner, dict):
+        return False
+    values = tuple(inner.values())
+    size = sum(len(value) for value in values if isinstance(value, (str, bytes)))
+    return size > MAX_ON_LOOP and all(isinstance(value, _IMMUTABLE) for value in values)
 
 
 def frozen(log: LogView) -> LogView:

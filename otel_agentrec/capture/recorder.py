@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from otel_agentrec.capture import handed
+from otel_agentrec.capture.background import Background, on_event_loop
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
 from otel_agentrec.capture.once import SaidOnce
-from otel_agentrec.capture.opening import Key
+from otel_agentrec.capture.opening import Key, can_wait
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
 from otel_agentrec.capture.tracking import Tracker
@@ -23,6 +24,9 @@ from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.settings import Settings, unknown_names
 
 __all__ = ["WHOLE_PROCESS", "Recorder", "listeners_of_process", "place_of", "recorder_at"]
+
+PATIENCE = 30.0
+"""Seconds that a shutdown waits for deferred records."""
 
 
 class Recorder:
@@ -51,7 +55,9 @@ class Recorder:
         self.listeners: list[Any] = []
         """Listeners of every ``agent_run`` of this process."""
         self.notices = Notices()
-        self.counters = Counters("nodes", "swallowed", "late", "evicted", "abandoned", "reentrant", "content_missing")
+        self.counters = Counters(
+            "nodes", "swallowed", "late", "evicted", "abandoned", "reentrant", "deferred", "content_missing"
+        )
         self.guard = Guard(self.counters, self.notices)
         self._journal = Journal(
             self.path,
@@ -62,7 +68,8 @@ class Recorder:
         )
         self._turns = Turns(self._waiting_call_failed)
         self._once = SaidOnce(self._write, lambda: self._journal.stream)
-        self._tracker = Tracker(self._write, self._once, settings, self.counters, self.notices)
+        self._background = Background(self._sweep, self.guard)
+        self._tracker = Tracker(self._write, self._once, self._background.wake, settings, self.counters, self.notices)
         self._teller: SinkTeller | None = None
         self.add_sinks(sinks)
         self._attached: dict[int, object] = {}
@@ -87,7 +94,11 @@ class Recorder:
             self._take(self._start, span, processor)
 
     def span_ended(self, span: Any) -> None:
-        if not self._closed and not self._tracker.foreign_ended(span):
+        if self._closed or self._tracker.foreign_ended(span):
+            return
+        if on_event_loop() and can_wait(span) and self._background.put(lambda: self._take(self._tracker.ended, span)):
+            self.counters.add("deferred")
+        else:
             self._take(self._tracker.ended, span)
 
     def log_emitted(self, data: Any) -> None:
@@ -98,6 +109,7 @@ class Recorder:
         """The processor was shut down: its open calls are interrupted; after the last one the stream is sealed."""
         if self._closed or self._attached.pop(id(processor), None) is None:
             return
+        self._background.drain(PATIENCE)
         self._take(self._tracker.interrupt_open, processor)
         if not self._attached:
             self._take(self._seal)
@@ -136,18 +148,19 @@ class Recorder:
         """Close the recording: open calls are interrupted, the stream is sealed, sinks are closed. Once."""
         if self._closed:
             return
+        self._background.drain(PATIENCE)
         self._take(self._tracker.interrupt_open, None)
         self._take(self._close)
 
     @guarded("force_flush", fallback=False)
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Everything that was recorded is in the kernel already; True."""
-        return True
+        """Wait for records that were deferred; all others are in the kernel already. False when that took too long."""
+        return self._background.drain(timeout_millis / 1000)
 
     def stats(self) -> dict[str, int]:
         """Counts since the start of this process: ``nodes`` (model and tool calls), ``records`` (journal events), ``dropped``, ``swallowed``, ``late``,
-        ``evicted``, ``abandoned``, ``reentrant``, ``content_missing``, ``open`` (spans now open), and more where something
-        happened."""
+        ``evicted``, ``abandoned``, ``reentrant``, ``deferred``, ``content_missing``, ``open`` (spans now open), and more
+        where something happened."""
         counts = self.counters.as_dict()
         for more in (dict(self._journal.counters), PROCESS.counters.as_dict()):
             for name, n in more.items():
@@ -189,6 +202,12 @@ class Recorder:
             self.guard.run("a sink", self._teller.feed, event, done)
         return done
 
+    def _sweep(self) -> bool:
+        if self._closed:
+            return False
+        self._take(self._tracker.sweep)
+        return self._tracker.has_unknown
+
     def _seal(self) -> None:
         self._sealed = True
         self._journal.seal()
@@ -212,6 +231,7 @@ class Recorder:
         forked_from = {"pid": os.getppid()} | ({"stream": self._stream} if self._stream else {})
         self._stream = None
         self._turns.after_fork()
+        self._background.after_fork()
         self._once.after_fork()
         if self._teller is not None:
             self._teller.after_fork()

@@ -34,12 +34,14 @@ class Tracker:
     Args:
         write: puts an event into the journal; the second argument is the stream whose events it points at, if any.
         once: what is said once per stream.
+        unknown: called when a span began that does not tell what it is.
     """
 
     def __init__(
         self,
         write: Callable[[StepEvent, str | None], object],
         once: SaidOnce,
+        unknown: Callable[[], object],
         settings: Settings,
         counters: Counters,
         notices: Notices,
@@ -49,6 +51,7 @@ class Tracker:
         self._verdicts: dict[str, str] = {}
         self._write = write
         self._once = once
+        self._unknown = unknown
         self._settings = settings
         self._counters = counters
         self._notices = notices
@@ -113,7 +116,20 @@ class Tracker:
                 self._once.provider(span)
                 self._reveal_above(entry)
                 self._journal_start(entry, view, *said)
+        if not entry.is_step:
+            self._unknown()
         return True
+
+    def sweep(self) -> None:
+        """Journal the starts of open spans that tell by now what they are."""
+        for entry in self.table:
+            if not entry.is_step and entry.is_open and entry.forked_from is None:
+                self.reveal(entry)
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether a span is open that has not told yet what it is."""
+        return any(not entry.is_step for entry in self.table)
 
     def _reveal_above(self, entry: OpenSpan) -> None:
         """Spans above that told nothing at their start may tell now: runs and paths need them."""

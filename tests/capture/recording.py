@@ -12,7 +12,9 @@ def streams(path: Path) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for file in sorted(path.glob("*.jsonl")):
         if file.name != "index.jsonl" and not file.name.endswith(".content.jsonl"):
-            found[file.stem] = [json.loads(line)["event"] for line in file.read_text().splitlines()]
+            lines = file.read_text().split("\n")[:-1]  # what follows the last line break is still being written
+            if lines:
+                found[file.stem] = [json.loads(line)["event"] for line in lines]
     return dict(sorted(found.items(), key=lambda item: int(item[1][0]["mono"])))
 
 
