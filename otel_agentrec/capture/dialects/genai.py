@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from otel_agentrec.capture.dialects import messages, tokens
+from otel_agentrec.capture.dialects import messages, outcome, tokens
 from otel_agentrec.capture.dialects.dialect import Dialect, Reading
+from otel_agentrec.capture.dialects.values import same, text, texts, was_cut
 from otel_agentrec.capture.spans import ERROR, LogView, SpanView
 from otel_agentrec.journal.facts import Facts, Kind, RawList
 from otel_agentrec.journal.jsontext import parse
@@ -77,7 +78,7 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     _take_identity(rest, facts)
     tokens.take(rest, facts)
     _take_parameters(rest, facts)
-    reasons = _texts(rest.pop("gen_ai.response.finish_reasons", None))
+    reasons = texts(rest.pop("gen_ai.response.finish_reasons", None))
     if kind == Kind.TOOL:
         _take_tool(rest, facts)
     else:
@@ -86,12 +87,7 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     facts.finish_reasons = reasons or None
     loose = _take_events(span, facts)
     _take_outcome(span, logs, rest, facts)
-    if span.dropped.attributes:
-        facts.flags.append("attributes_dropped")
-        rest["otel.dropped_attributes_count"] = span.dropped.attributes
-    if span.dropped.events:
-        facts.flags.append("events_dropped")
-        rest["otel.dropped_events_count"] = span.dropped.events
+    outcome.note_losses(span, rest, facts)
     if loose:
         rest["otel.events"] = loose
     if rest:
@@ -106,7 +102,7 @@ def _recognise(span: SpanView, attributes: Mapping[str, Any]) -> tuple[str, str 
     a tool call. Without an operation (a limit may have thrown it out first: it is the oldest attribute) the span's name
     decides, when the span speaks this convention at all.
     """
-    operation = _text(attributes.get("gen_ai.operation.name"))
+    operation = text(attributes.get("gen_ai.operation.name"))
     if operation is not None:
         return KIND_OF_OPERATION.get(operation) or _by_evidence(attributes) or Kind.STEP, operation, False
     if attributes.get("mcp.method.name") == "tools/call":
@@ -150,20 +146,20 @@ def _is_agent_scope(scope: str) -> bool:
 def _take_identity(rest: dict[str, Any], facts: Facts) -> None:
     """Move names and ids from the attributes into the facts. Empty strings count as absent."""
     take = rest.pop
-    facts.provider = _text(take("gen_ai.provider.name", None))
-    system = _text(rest.get("gen_ai.system"))
+    facts.provider = text(take("gen_ai.provider.name", None))
+    system = text(rest.get("gen_ai.system"))
     if system is not None and facts.provider in (None, system):
         facts.provider = system
         del rest["gen_ai.system"]
-    facts.model = _text(take("gen_ai.request.model", None))
-    facts.response_model = _text(take("gen_ai.response.model", None))
-    facts.response_id = _text(take("gen_ai.response.id", None))
-    facts.agent_id = _text(take("gen_ai.agent.id", None))
-    facts.agent_name = _text(take("gen_ai.agent.name", None)) or _text(take("gen_ai.workflow.name", None))
-    facts.user_id = _text(take("user.id", None)) or _text(take("enduser.id", None))
-    facts.session_id = _text(take("gen_ai.conversation.id", None)) or _text(take("session.id", None))
-    facts.run_id = _text(take("agentrec.run.id", None))
-    facts.turn_id = _text(take("agentrec.turn.id", None))
+    facts.model = text(take("gen_ai.request.model", None))
+    facts.response_model = text(take("gen_ai.response.model", None))
+    facts.response_id = text(take("gen_ai.response.id", None))
+    facts.agent_id = text(take("gen_ai.agent.id", None))
+    facts.agent_name = text(take("gen_ai.agent.name", None)) or text(take("gen_ai.workflow.name", None))
+    facts.user_id = text(take("user.id", None)) or text(take("enduser.id", None))
+    facts.session_id = text(take("gen_ai.conversation.id", None)) or text(take("session.id", None))
+    facts.run_id = text(take("agentrec.run.id", None))
+    facts.turn_id = text(take("agentrec.turn.id", None))
     facts.step = tokens.count(take("agentrec.step", None))
     resent = tokens.count(take("http.request.resend_count", None))
     facts.retry_count = resent if resent is not None else tokens.count(take("agentrec.retry_count", None))
@@ -186,34 +182,21 @@ def _take_parameters(rest: dict[str, Any], facts: Facts) -> None:
 
 
 def _take_tool(rest: dict[str, Any], facts: Facts) -> None:
-    facts.tool_name = _text(rest.pop("gen_ai.tool.name", None))
-    facts.tool_call_id = _text(rest.pop("gen_ai.tool.call.id", None))
+    facts.tool_name = text(rest.pop("gen_ai.tool.name", None))
+    facts.tool_call_id = text(rest.pop("gen_ai.tool.call.id", None))
     facts.arguments = rest.pop("gen_ai.tool.call.arguments", None)
     facts.result = rest.pop("gen_ai.tool.call.result", None)
-    if _was_cut(facts.arguments):
+    if was_cut(facts.arguments):
         facts.flags.append("input_truncated")
-    if _was_cut(facts.result):
+    if was_cut(facts.result):
         facts.flags.append("output_truncated")
-
-
-def _was_cut(value: Any) -> bool:
-    """Whether a string began as JSON and was cut by an attribute limit. Large ones are judged by their last character."""
-    if not isinstance(value, str) or not value.lstrip()[:2].startswith(("{", "[{", '["')):
-        return False
-    if len(value) > 1 << 16:
-        return value.rstrip()[-1:] not in ("}", "]")
-    try:
-        parse(value)
-    except ValueError:
-        return True
-    return False
 
 
 def _take_messages(rest: dict[str, Any], facts: Facts) -> list[str]:
     """Move messages, instructions and tools into the facts. -> finish reasons that the output messages name."""
     facts.messages, cut_in = messages.raw_listing(rest.pop("gen_ai.input.messages", None), messages.message)
     raw = rest.pop("gen_ai.output.messages", None)
-    output, cut_out = messages.parsed_listing(raw, _same)
+    output, cut_out = messages.parsed_listing(raw, same)
     reasons: list[str] = []
     if isinstance(output, RawList):
         facts.output_messages = RawList(output.text, messages.message)
@@ -232,17 +215,17 @@ def _take_messages(rest: dict[str, Any], facts: Facts) -> list[str]:
 
 def _take_events(span: SpanView, facts: Facts) -> list[dict[str, Any]]:
     """The text of streamed pieces, where no output message holds it. -> the events that no fact was made of."""
-    text: list[str] = []
+    pieces: list[str] = []
     loose: list[dict[str, Any]] = []
     for event in span.events:
         if event.name in _DELTAS:
             piece = _piece(event.attributes)
             if piece is not None:
-                text.append(piece)
+                pieces.append(piece)
         elif event.name != "exception" and event.attributes:
             loose.append({"name": event.name, "time": str(event.ts_ns), "attributes": dict(event.attributes)})
-    if text and not facts.output_messages:
-        facts.output_text = "".join(text)
+    if pieces and not facts.output_messages:
+        facts.output_text = "".join(pieces)
     return loose
 
 
@@ -262,13 +245,8 @@ def _piece(attributes: Mapping[str, Any]) -> str | None:
 
 def _take_outcome(span: SpanView, logs: Sequence[LogView], rest: dict[str, Any], facts: Facts) -> None:
     """Status and error. A handled exception event alone makes no failure."""
-    error_type = _text(rest.pop("error.type", None))
-    thrown_type = thrown = None
-    for source in (
-        *(e.attributes for e in span.events if e.name == "exception"),
-        *(log.attributes for log in logs if log.event_name == _EXCEPTION),
-    ):
-        thrown_type, thrown = _text(source.get("exception.type")), _text(source.get("exception.message"))
+    error_type = text(rest.pop("error.type", None))
+    thrown_type, thrown = outcome.thrown(span, (log.attributes for log in logs if log.event_name == _EXCEPTION))
     if span.status_code == ERROR or error_type:
         facts.status = "error"
         facts.error_type = error_type or thrown_type
@@ -280,29 +258,6 @@ def _take_outcome(span: SpanView, logs: Sequence[LogView], rest: dict[str, Any],
     elif facts.finish_reasons and set(facts.finish_reasons) == {"error"} and facts.output_tokens is None:
         # a stream that broke or was closed early: some frameworks call a success "error", but those count its tokens
         facts.status = "partial"
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        try:
-            parsed = parse(value)
-        except ValueError:
-            parsed = value
-        value = parsed if isinstance(parsed, list) else [value]
-    if not isinstance(value, (list, tuple)):
-        return []
-    return [text for v in value if (text := _text(v)) is not None]
-
-
-def _text(value: Any) -> str | None:
-    """A non-empty string; numbers and booleans as their text."""
-    if isinstance(value, str):
-        return value or None
-    return str(value) if isinstance(value, (int, float)) else None
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 DIALECT = Dialect(
