@@ -7,7 +7,7 @@ when it is needed and costs nothing while it is not.
 from __future__ import annotations
 
 from array import array
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 __all__ = ["Columns", "Count", "Id", "Label", "Mark", "Number", "Ref", "Row", "Text"]
 
@@ -49,15 +49,19 @@ class Row:
 
     __slots__ = ("at", "row")
     columns: ClassVar[list[Column[Any]]] = []
+    column_of: ClassVar[dict[str, int]] = {}
 
     def __init__(self, at: Columns, row: int) -> None:
         self.at = at
         self.row = row
 
     def __init_subclass__(cls) -> None:
-        cls.columns = [c for c in vars(cls).values() if isinstance(c, Column)]
-        for i, column in enumerate(cls.columns):
+        named = {name: c for name, c in vars(cls).items() if isinstance(c, Column)}
+        cls.columns, cls.column_of = list(named.values()), {}
+        for i, (name, column) in enumerate(named.items()):
             column.i = i
+            cls.column_of[name] = i
+            setattr(cls, name, property(column.read, column.write))  # one call less than by way of the descriptor
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Row) and self.row == other.row and self.at is other.at
@@ -70,21 +74,17 @@ T = TypeVar("T")
 
 
 class Column(Generic[T]):
-    """Base of the descriptors."""
+    """One column: how its values are kept in an array of integers. Reads like an attribute of type T."""
 
     code = "q"
     none = 0
     i = -1
 
-    @overload
-    def __get__(self, row: None, owner: type[Row]) -> Column[T]: ...
-    @overload
-    def __get__(self, row: Row, owner: type[Row]) -> T: ...
-    def __get__(self, row: Row | None, owner: type[Row]) -> T | Column[T]:
-        return self if row is None else self.read(row)
+    if TYPE_CHECKING:
 
-    def __set__(self, row: Row, value: T) -> None:
-        self.write(row, value)
+        def __get__(self, row: Row, owner: type[Row]) -> T: ...
+
+        def __set__(self, row: Row, value: T) -> None: ...
 
     def read(self, row: Row) -> T:
         raise NotImplementedError

@@ -9,7 +9,8 @@ from typing import Any
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, MERGED, REEXPORT, Span
-from otel_agentrec.nodes.source import Place, Source, facts_of
+from otel_agentrec.nodes.sound import facts_of
+from otel_agentrec.nodes.source import Place, Source
 from otel_agentrec.nodes.table import Table
 
 __all__ = ["mark_reexports", "split_conflicts"]

@@ -9,6 +9,7 @@ from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.fold import Earlier, View
 from otel_agentrec.nodes.skeleton import ENDED, OPEN, REEXPORT, Span
+from otel_agentrec.nodes.sound import where_of
 from otel_agentrec.nodes.source import MemorySource
 from otel_agentrec.records import NodeIoRecord
 
@@ -53,9 +54,8 @@ class LiveFold:
             self._links = [*self._links[-self._window :], event]
         if event.type not in _TOLD_OF:
             return []
-        trace = event.trace or {}
-        key = (trace.get("traceId") or "", trace.get("spanId") or f"{event.stream}#{event.seq}")
-        self._events.setdefault(key, []).append(event)
+        where = where_of(event)
+        self._events.setdefault((where.trace, where.span), []).append(event)
         header = (event.stream, event.payload.get("header"))
         if header in self._headers:
             self._headers.move_to_end(header)

@@ -9,6 +9,7 @@ from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.memo import Memo
 from otel_agentrec.nodes.pairing import Pairing, calls_of
 from otel_agentrec.nodes.skeleton import OTHER_EXPORT, Span
+from otel_agentrec.nodes.sound import record_of, text_or_none
 from otel_agentrec.nodes.source import Place, Source
 from otel_agentrec.nodes.text import calls_in, is_cut, parsed, reasoning_in, text_in
 from otel_agentrec.nodes.told import Told
@@ -116,7 +117,7 @@ class Builder:
         facts, header = told.facts, self._header(told)
         model = facts.get("model") or facts.get("responseModel")
         messages, raw = self._parsed(facts.get("outputMessages")), facts.get("outputRaw")
-        text, reasoning = facts.get("outputText"), facts.get("reasoningText")
+        text, reasoning = text_or_none(facts.get("outputText")), text_or_none(facts.get("reasoningText"))
         return {
             "model_id": model,
             "inputs": {
@@ -155,7 +156,7 @@ class Builder:
         return {
             "inputs": {"name": name, "arguments": parsed(arguments), "callId": call_id},
             "outputs": parsed(result),
-            "output_text": facts.get("outputText"),
+            "output_text": text_or_none(facts.get("outputText")),
             "tool_name": name,
             "tool_call_id": call_id,
         }
@@ -163,8 +164,7 @@ class Builder:
     def _header(self, told: Told) -> dict[str, Json]:
         """Instructions, tools and parameters of a model call: the first REQUEST_HEADER that its spans point at."""
         for event in told.events:
-            payload = event.payload.get("record") or {} if event.type == "NODE_INTERRUPTED" else event.payload
-            seq = payload.get("header")
+            seq = record_of(event).get("header")
             if not isinstance(seq, int):
                 continue
             place = Place(event.stream, seq)

@@ -17,6 +17,7 @@ from otel_agentrec.journal.facts import RawList
 from otel_agentrec.journal.normal import restore
 from otel_agentrec.journal.reader import Recording, Resolver, StreamFile
 from otel_agentrec.nodes.memo import Memo
+from otel_agentrec.nodes.sound import facts_of, record_of
 
 __all__ = ["MemorySource", "Place", "RecordingSource", "Source"]
 
@@ -75,9 +76,7 @@ class MemorySource:
             return event
         plain = {key: _plain(value) for key, value in facts.items()}
         payload = (
-            {"facts": plain}
-            if event.type != "NODE_INTERRUPTED"
-            else {"record": {**event.payload["record"], "facts": plain}}
+            {"facts": plain} if event.type != "NODE_INTERRUPTED" else {"record": {**record_of(event), "facts": plain}}
         )
         return dataclasses.replace(event, payload={**event.payload, **payload})
 
@@ -190,12 +189,3 @@ def _has_marks(value: Json) -> bool:
             continue
         stack.extend(x for x in at if type(x) is dict or type(x) is list)
     return False
-
-
-def facts_of(event: Event) -> dict[str, Json]:
-    """The facts that an event tells of its span; of a NODE_INTERRUPTED, what was known by then."""
-    payload = event.payload
-    if event.type == "NODE_INTERRUPTED":
-        payload = payload.get("record") or {}
-    facts = payload.get("facts")
-    return facts if isinstance(facts, dict) else {}

@@ -39,7 +39,7 @@ class SpanIndex:
     def _slot(self, trace: str, span: str) -> int:
         """The slot that holds a span's row, or the free one where it belongs."""
         rows, slots = self._rows, self._slots
-        ids, number = rows.data[Span.columns.index(Span.span)], id_number(span)
+        ids, number = rows.data[Span.column_of["span"]], id_number(span)
         last = len(slots) - 1
         slot = hash((trace, number or span)) & last
         while (row := slots[slot]) != _FREE:

@@ -21,7 +21,8 @@ from otel_agentrec.nodes.skeleton import (
     Span,
     mark,
 )
-from otel_agentrec.nodes.source import Place, facts_of
+from otel_agentrec.nodes.sound import facts_of, record_of, text_or_none, where_of
+from otel_agentrec.nodes.source import Place
 from otel_agentrec.nodes.spanindex import SpanIndex
 
 __all__ = ["Table"]
@@ -82,13 +83,11 @@ class Table:
         if e.type in _STARTS:
             return self._started(e)
         if e.type == "LINKS":
-            for trace, links in (e.payload.get("links") or {}).items():
-                for child, parent in links.items():
-                    self._link(trace, child, parent or "")
+            self._links_of(e.payload.get("links"))
         elif e.type == "STREAM_OPENED":
-            previous = (e.payload.get("prevStream") or {}).get("id")
-            if previous:
-                self._next_segment[previous] = e.stream
+            previous = e.payload.get("prevStream")
+            if isinstance(previous, dict) and isinstance(previous.get("id"), str):
+                self._next_segment[previous["id"]] = e.stream
         elif e.type == "NODE_INTERRUPTED":
             return self._interrupted(e)
         elif e.type in ("NODE_AMENDED", "NODE_ANSWERED", "MODEL_RETRY"):
@@ -104,7 +103,7 @@ class Table:
         if s.started_seq < 0 and s.stream == e.stream:
             s.started_seq = e.seq
         self._live.add(e.stream)
-        self._fill(s, e, e.payload, _STARTS[e.type] or e.payload.get("type"), lead=False)
+        self._fill(s, e, _STARTS[e.type], lead=False)
         return s
 
     def _ended(self, e: Event) -> Span:
@@ -118,17 +117,16 @@ class Table:
     def _tell_end(self, s: Span, e: Event) -> None:
         s.state = ENDED
         self._moved(s, e)
-        self._fill(s, e, e.payload, _ENDS[e.type] or e.payload.get("type"), lead=True)
+        self._fill(s, e, _ENDS[e.type], lead=True)
 
     def _interrupted(self, e: Event) -> Span:
         s = self._span(e)
-        record = e.payload.get("record") or {}
         if s.state != ENDED:
             s.state = INTERRUPTED
             if s.extra is None or s.extra.interrupted is None:
                 s.more().interrupted = Place(e.stream, e.seq)
                 self._moved(s, e)
-        self._fill(s, e, record, record.get("type"), lead=False)
+        self._fill(s, e, None, lead=False)
         return s
 
     def _moved(self, s: Span, e: Event) -> None:
@@ -138,12 +136,11 @@ class Table:
         s.stream, s.seq = e.stream, e.seq
 
     def _amended(self, e: Event) -> Span | None:
-        span_id = (e.trace or {}).get("spanId") or e.payload.get("spanId")
-        trace = (e.trace or {}).get("traceId")
-        place = Place(e.stream, e.seq)
-        s = self.get(trace, span_id) if trace and span_id else None
+        where, place = where_of(e), Place(e.stream, e.seq)
+        span = (where.trace and where.span) or text_or_none(e.payload.get("spanId"))
+        s = self.get(where.trace, span) if where.trace and span else None
         if s is None:
-            named = e.payload.get("recordId") or e.payload.get("node") or span_id
+            named = text_or_none(e.payload.get("recordId")) or text_or_none(e.payload.get("node")) or span
             if named:
                 self.by_record.append((named, place))
             return None
@@ -153,7 +150,8 @@ class Table:
     def amend(self, s: Span, place: Place, e: Event) -> None:
         """Keep what a later event says of a span that is known."""
         if e.type == "NODE_ANSWERED":
-            s.more().answered = e.payload.get("from")
+            told = e.payload.get("from")
+            s.more().answered = told if isinstance(told, dict) else None
         elif e.type == "MODEL_RETRY":
             s.more().retries += 1
         else:
@@ -163,23 +161,20 @@ class Table:
     # --- filling ------------------------------------------------------------------------------------------------------
 
     def _span(self, e: Event) -> Span:
-        trace = e.trace or {}
-        trace_id, span_id = trace.get("traceId") or "", trace.get("spanId") or ""
-        if not span_id:  # told without a span: the event itself is the identity
-            trace_id, span_id = "", f"{e.stream}#{e.seq}"
-        s = self._index.find_or_add(trace_id, span_id)
-        parent = trace.get("parentSpanId")
-        if parent:
-            s.parent = s.parent or parent
-            path = trace.get("path") or []
-            if path:
+        where = where_of(e)
+        s = self._index.find_or_add(where.trace, where.span)
+        if where.parent:
+            s.parent = s.parent or where.parent
+            if where.path:
                 s.marks |= PATH_TOLD
-            for child, above in zip([parent, *path], path, strict=False):
+            for child, above in zip([where.parent, *where.path], where.path, strict=False):
                 if child != above:
-                    self._link(trace_id, child, above)
+                    self._link(where.trace, child, above)
         return s
 
-    def _fill(self, s: Span, e: Event, payload: dict[str, Json], kind: str | None, *, lead: bool) -> None:
+    def _fill(self, s: Span, e: Event, kind: str | None, *, lead: bool) -> None:
+        payload = record_of(e)
+        kind = kind or (payload.get("type") if payload.get("type") in (Kind.MODEL, Kind.TOOL) else None)
         if kind and (lead or s.kind is None):
             s.kind = kind
         for attribute, value in (
@@ -193,12 +188,10 @@ class Table:
                 setattr(s, attribute, value)
         if e.run is not None or e.turn is not None or e.step is not None:
             more = s.more()
-            more.run = e.run if e.run is not None else more.run
-            more.turn = e.turn if e.turn is not None else more.turn
-            more.step = e.step if e.step is not None else more.step
-        facts = payload.get("facts")
-        if isinstance(facts, dict):
-            self._facts(s, facts, lead=lead)
+            more.run = text_or_none(e.run) or more.run
+            more.turn = text_or_none(e.turn) or more.turn
+            more.step = e.step if type(e.step) is int else more.step
+        self._facts(s, facts_of(e), lead=lead)
         if s.kind == Kind.STEP:
             s.name = payload.get("kind")
         elif s.name is None and s.kind == Kind.AGENT:
@@ -214,9 +207,9 @@ class Table:
         else:
             ident, name = facts.get("responseId"), facts.get("model") or facts.get("responseModel")
         calls = facts.get("calls")
-        if isinstance(calls, list):
+        if calls is not None:
             if lead or s.calls_count < 0:
-                s.calls = [(mark(c.get("id")), c.get("name")) for c in calls if isinstance(c, dict)]
+                s.calls = [(mark(c.get("id")), text_or_none(c.get("name"))) for c in calls]
         elif s.calls_count < 0 and has(facts, "outputMessages"):
             s.calls = ()
         if ident and (lead or s.ident is None):
@@ -231,6 +224,11 @@ class Table:
             s.marks |= SAID
         if facts.get("status") == "error":
             s.marks |= FAILED
+
+    def _links_of(self, links: Json) -> None:
+        for trace, parents in links.items() if isinstance(links, dict) else ():
+            for child, parent in parents.items() if isinstance(parents, dict) else ():
+                self._link(trace, child, text_or_none(parent) or "")
 
     def _link(self, trace: str, child: str, parent: str) -> None:
         links = self._links.setdefault(trace, {})

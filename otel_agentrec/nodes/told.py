@@ -6,7 +6,8 @@ from typing import Any
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, OUTERMOST, PUT_OUT, REEXPORT, ROOT_MISSING, Span
-from otel_agentrec.nodes.source import Place, Source, facts_of
+from otel_agentrec.nodes.sound import facts_of
+from otel_agentrec.nodes.source import Place, Source
 
 __all__ = ["Told"]
 
