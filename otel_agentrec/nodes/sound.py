@@ -54,7 +54,7 @@ class Where(NamedTuple):
 def where_of(event: Event) -> Where:
     """Which span an event tells of. An event that names none is told by itself: its place is its identity."""
     told: dict[str, Json] = event.trace if isinstance(event.trace, dict) else {}
-    trace, span, parent, path = (told.get(key) for key in ("traceId", "spanId", "parentSpanId", "path"))
+    trace, span, parent, path = told.get("traceId"), told.get("spanId"), told.get("parentSpanId"), told.get("path")
     if not (isinstance(span, str) and span):
         return Where("", f"{event.stream}#{event.seq}", "", [])
     return Where(
@@ -73,7 +73,6 @@ def _is_sound(key: str, value: Json) -> bool:
     wanted = _TYPES.get(key)
     if wanted is None or value is None:
         return True
-    if type(value) is not wanted:
-        return False
-    element = _ELEMENTS.get(key)
-    return element is None or all(type(x) is element for x in value)
+    if isinstance(value, list):
+        return wanted is list and all(isinstance(x, _ELEMENTS[key]) for x in value)
+    return type(value) is wanted  # a bool is no number here

@@ -65,7 +65,7 @@ def events(draw: st.DrawFn) -> list[Event]:
 
 
 @given(events())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_payload_breaks_the_view(hostile: list[Event]) -> None:
     t = Telling("good")
     t.model("m", facts=asks(("c1", "f", "{}")))

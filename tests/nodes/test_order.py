@@ -121,7 +121,7 @@ def tellings(draw: st.DrawFn):
 
 
 @given(tellings())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_permutation_of_the_events_gives_the_same_view(told):
     events, shuffled = told
     one, other = fold(events), fold(shuffled)
