@@ -17,7 +17,7 @@ import json
 import math
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -244,14 +244,19 @@ def parse_elements(text: str, after: int | None = None) -> list[tuple[Json, int]
         at = _separator(text, at)
     while True:
         try:
-            value, end = _DECODER.raw_decode(text, at)
-        except json.JSONDecodeError as e:
-            raise ValueError(f"no JSON value at offset {e.pos}") from None
+            value, end = _SCAN(text, at)
+        except StopIteration as stop:
+            raise ValueError(f"no JSON value at offset {stop.value}") from None
         out.append((value, end))
-        at = _skip(text, end)
-        if text[at : at + 1] == "]":
-            return _finish(text, at + 1, out)
-        at = _separator(text, at)
+        if text.startswith(", {", end):  # as most writers have it
+            at = end + 2
+        elif text.startswith(",{", end):
+            at = end + 1
+        else:
+            at = _skip(text, end)
+            if text[at : at + 1] == "]":
+                return _finish(text, at + 1, out)
+            at = _separator(text, at)
 
 
 def _number(text: str) -> float | str:
@@ -259,7 +264,7 @@ def _number(text: str) -> float | str:
     return value if math.isfinite(value) else text
 
 
-_DECODER = json.JSONDecoder(parse_float=_number, strict=False)
+_SCAN: Callable[[str, int], tuple[Json, int]] = json.JSONDecoder(parse_float=_number, strict=False).scan_once  # type: ignore[attr-defined]
 
 
 def _skip(text: str, at: int) -> int:
