@@ -8,6 +8,7 @@ not listed here.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import socket
 from collections.abc import Callable, Mapping
@@ -152,6 +153,11 @@ class Settings:
             except ValueError as allowed:
                 raise ConfigurationError(f"{said_by}={value!r} can't be used", f"give {allowed}") from None
         return cls(**values)
+
+    def digest(self) -> str:
+        """sha256 (hex) of the settings, so that recordings made under other settings are told apart."""
+        said = "\n".join(f"{row.name}={getattr(self, row.name)}" for row in TABLE)
+        return hashlib.sha256(said.encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def host(self) -> str:

@@ -69,7 +69,7 @@ class Providers:
         self._lock = threading.Lock()
         self._ours: list[Any] = []
         """Providers that we made and set, because the program had set none yet: at most one for traces and one for logs."""
-        self._making = False
+        self._maker: int | None = None
 
     def watch(self) -> None:
         """Look at every provider that is set from now on, and make one when the first span or log record needs it."""
@@ -111,29 +111,32 @@ class Providers:
 
     def _make(self) -> None:
         """Set the providers that the program did not set."""
+        if self._maker == threading.get_ident():  # a span that is started by what we start here
+            return
         with self._lock:
-            if self._making:  # a span that is started by what we start here
-                return
-            self._making = True
-        try:
-            if _asked_for_exporters():
-                _run_configurator()
-            if trace._TRACER_PROVIDER is None:
-                provider = trace.get_tracer_provider()  # may load the one that OTEL_PYTHON_TRACER_PROVIDER names
-                if isinstance(provider, trace.ProxyTracerProvider):
-                    made = make_tracer_provider()
-                    trace.set_tracer_provider(made)
-                    self._ours.append(made)
-            if logs._LOGGER_PROVIDER is None:
-                logger_provider = logs.get_logger_provider()
-                if isinstance(logger_provider, logs.ProxyLoggerProvider):
-                    from opentelemetry.sdk._logs import LoggerProvider
+            self._maker = threading.get_ident()
+            try:
+                self._make_missing()
+            finally:
+                self._maker = None
 
-                    made_for_logs = LoggerProvider()
-                    logs.set_logger_provider(made_for_logs)
-                    self._ours.append(made_for_logs)
-        finally:
-            self._making = False
+    def _make_missing(self) -> None:
+        if _asked_for_exporters() and trace._TRACER_PROVIDER is None:
+            self._guard.run("OTel's configurator", _run_configurator)
+        if trace._TRACER_PROVIDER is None:
+            provider = trace.get_tracer_provider()  # may load the one that OTEL_PYTHON_TRACER_PROVIDER names
+            if isinstance(provider, trace.ProxyTracerProvider):
+                made = make_tracer_provider()
+                self._ours.append(made)
+                trace.set_tracer_provider(made)
+        if logs._LOGGER_PROVIDER is None:
+            logger_provider = logs.get_logger_provider()
+            if isinstance(logger_provider, logs.ProxyLoggerProvider):
+                from opentelemetry.sdk._logs import LoggerProvider
+
+                made_for_logs = LoggerProvider()
+                self._ours.append(made_for_logs)
+                logs.set_logger_provider(made_for_logs)
 
     def _move_to(self, provider: Any) -> None:
         """Tracers that got their spans from our stand-in get them from the program's provider from now on, so that its
@@ -177,7 +180,8 @@ def _say_what_was_recorded(recorder: Recorder, pid: int) -> None:
     nodes, dropped = stats["nodes"], stats["dropped"]
     if nodes or dropped:
         lost = f", {dropped} events lost" if dropped else ""
-        text = f"{nodes} model and tool calls recorded in {recorder.path}{lost}"
+        calls = "1 model or tool call" if nodes == 1 else f"{nodes} model and tool calls"
+        text = f"{calls} recorded in {recorder.path}{lost}; to see them: otel-agentrec show {recorder.path}"
     else:
         text = "no model or tool call was seen by any instrumentation, nothing to record"
     recorder.notices.once("end", text)

@@ -30,7 +30,7 @@ from otel_agentrec.capture.emit_calls import ModelCall, ToolCall
 from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.listeners import Listeners
 from otel_agentrec.capture.payloads import plain_copy
-from otel_agentrec.capture.prompts import prompt_of
+from otel_agentrec.capture.prompts import Prompt, prompt_of
 from otel_agentrec.capture.recorder import listeners_of_process
 from otel_agentrec.journal.facts import Kind
 
@@ -104,7 +104,9 @@ class AgentRun(Block):
 
     def agent(self, name: str, *, input: Any = None, listeners: Iterable[Any] = ()) -> AgentRun:
         """Another agent that this one hands over to."""
-        return agent_run(name, input=input, listeners=listeners, tracer_provider=self.tracer_provider)
+        other = agent_run(name, input=input, listeners=listeners, tracer_provider=self.tracer_provider)
+        other._above = self
+        return other
 
     def final_output(self, output: Any) -> None:
         """What the agent answers in the end."""
@@ -115,7 +117,7 @@ class AgentRun(Block):
         PROCESS.run("agent_run", self._tell, type, step, message, payload)
 
     def _begin(self) -> None:
-        above = self._above = _current.get()
+        above = self._above = self._above or _current.get()
         if above is not None:
             self._steps = above._steps
             self.session_id = self.session_id or above.session_id
@@ -233,12 +235,10 @@ class AgentStep:
             prompt: text, a list of messages (OpenAI's, Anthropic's, or ``{role, parts}``), or a whole request with ``model``,
                 ``messages``, ``tools`` … as a dict or an object.
         """
-        said = prompt_of(prompt, model)
+        said = PROCESS.run("agent_run", prompt_of, prompt, model) or Prompt(None, model)
         said.provider = provider
         said.stream = stream if stream is not None else said.stream
-        said.instructions = prompt_of(instructions, None).parts() if instructions is not None else said.instructions
-        said.tools = plain_copy(tools) if tools is not None else said.tools
-        said.parameters = {**(said.parameters or {}), **plain_copy(parameters or {})} or None
+        PROCESS.run("agent_run", said.add, instructions, tools, parameters)
         return ModelCall(self, said)
 
     def tool_call(self, name: str, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:

@@ -115,7 +115,7 @@ class Block:
 
     def _hand_over(self) -> None:
         context = self._span.get_span_context()
-        if context.is_valid:
+        if self._span.is_recording():
             handed.hand_over((context.trace_id, context.span_id), self._facts)
 
     def _close(self, error: BaseException | None) -> None:

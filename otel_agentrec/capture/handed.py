@@ -17,7 +17,7 @@ from otel_agentrec.journal.facts import Facts
 
 __all__ = ["apply", "at_start", "forget", "hand_over", "left_by", "starting", "taken_by"]
 
-MAX_SPANS = 4_096
+MAX_SPANS = 1_024
 
 _facts: dict[tuple[int, int], dict[str, Any]] = {}
 

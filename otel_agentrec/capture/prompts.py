@@ -33,6 +33,17 @@ class Prompt:
     stream: bool | None = None
     provider: str | None = None
 
+    def add(self, instructions: Any, tools: Any, parameters: Any) -> None:
+        """What was given beside the prompt; it beats what the prompt says."""
+        if instructions is not None:
+            self.instructions = prompt_of(instructions, None).parts()
+        if tools is not None:
+            held = plain_copy(tools)
+            self.tools = held if isinstance(held, list) else [held]
+        if parameters is not None:
+            held = plain_copy(parameters)
+            self.parameters = {**(self.parameters or {}), **(held if isinstance(held, dict) else {"parameters": held})}
+
     def facts(self) -> dict[str, Any]:
         """By name of :class:`Facts` fields."""
         return {

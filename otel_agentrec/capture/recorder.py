@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Iterable
 from typing import Any
 
+from opentelemetry.sdk import version
+
+from otel_agentrec._version import __version__
 from otel_agentrec.capture import handed
 from otel_agentrec.capture.background import Background, on_event_loop
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
@@ -65,6 +69,7 @@ class Recorder:
             content=settings.content,  # type: ignore[arg-type]
             durability=settings.durability,  # type: ignore[arg-type]
             segment_bytes=settings.segment_bytes,
+            opened={"sdk": _versions(), "configDigest": settings.digest()},
         )
         self._turns = Turns(self._waiting_call_failed)
         self._once = SaidOnce(self._write, lambda: self._journal.stream)
@@ -247,6 +252,12 @@ WHOLE_PROCESS = ("otel-agentrec run", "opentelemetry-instrument")
 """Ways that record the whole process from outside; what the program itself asks for then joins in."""
 
 
+def _versions() -> dict[str, str]:
+    """What writes the recording."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return {"otel-agentrec": __version__, "opentelemetry-sdk": version.__version__, "python": python}
+
+
 def place_of(path: str) -> str:
     """The one name of a directory, whatever way it is written; it need not exist."""
     try:
@@ -280,6 +291,8 @@ def listeners_of_process() -> list[Any]:
 
 
 def _after_fork_in_child() -> None:
+    global _LOCK
+    _LOCK = threading.Lock()
     for recorder in list(_RECORDERS):
         recorder.guard.run("fork", recorder._after_fork_in_child)
 

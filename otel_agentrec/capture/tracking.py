@@ -247,9 +247,17 @@ class Tracker:
         handed.forget(entry.key)
 
     def _interrupt(self, entry: OpenSpan, reason: str) -> None:
+        if entry.interrupted:  # a shutdown told already
+            return
         view = entry.partial()
         said = dialects.read(view, entry.logs or ()) if view is not None else None
-        if view is None or said is None or said[0] not in NODES or entry.forked_from is not None:
+        if view is None or said is None or entry.forked_from is not None:
+            return
+        if said[0] not in NODES:
+            if entry.started and entry.kind is None:  # it began as a call of an unknown kind: that call is closed
+                closing = steps.started_event(view, None, said[1], entry.path())
+                closing.type, closing.payload = "NODE_INTERRUPTED", {"reason": reason}
+                self._write(self._placed(closing, view), None)
             return
         entry.interrupted = entry.is_step = True
         kind, facts = said

@@ -223,6 +223,35 @@ def test_a_call_that_the_garbage_collector_took_is_interrupted_with_what_is_know
     assert (live.stats["abandoned"], live.stats["open"]) == (1, 0)
 
 
+def test_a_call_of_an_unknown_kind_that_does_not_end_is_closed_too(live: Live) -> None:
+    tracer = live.provider.get_tracer("opentelemetry.util.genai.handler")  # a scope of agent steps only
+    span = tracer.start_span("something")
+    assert types(live.path) == ["NODE_STARTED"]
+    live.provider.shutdown()
+    assert [e["payload"] for e in events(live.path, "NODE_INTERRUPTED")] == [{"reason": "shutdown"}]
+    assert span.is_recording()
+
+
+def test_a_call_is_interrupted_only_once(live: Live) -> None:
+    span = live.tracer.start_span("chat m", attributes=CHAT)
+    live.provider.shutdown()
+    del span
+    gc.collect()
+    assert len(events(live.path, "NODE_INTERRUPTED")) == 1
+
+
+def test_the_first_line_says_what_writes_and_under_which_settings(tmp_path: Path) -> None:
+    opened = []
+    for name, content in (("a", "detached"), ("a", "detached"), ("b", "inline")):
+        live = Live(tmp_path / name, content=content)
+        with live.tracer.start_as_current_span("chat m", attributes=CHAT):
+            pass
+        live.processor.recorder.shutdown()
+        opened.append(events(tmp_path / name, "STREAM_OPENED")[-1]["payload"])
+    assert set(opened[0]["sdk"]) == {"otel-agentrec", "opentelemetry-sdk", "python"}
+    assert opened[0]["configDigest"] == opened[1]["configDigest"] != opened[2]["configDigest"]
+
+
 def test_the_stream_is_sealed_after_the_last_processor(live: Live) -> None:
     logs = LoggerProvider(shutdown_on_exit=False)
     logs.add_log_record_processor(AgentRecLogProcessor(live.processor))

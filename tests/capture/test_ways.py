@@ -154,7 +154,8 @@ def test_run_records_each_call_once_and_the_programs_own_exporter_gets_every_spa
         assert own.count("mine") == PROGRAMS[program].count("'mine'")
     assert [e["type"] for e in events(shell.rec)][-1] == "STREAM_SEALED"
     assert "Traceback" not in done.stderr
-    assert f"{len(nodes)} model and tool call" in done.stderr.splitlines()[-1]
+    counted = "1 model or tool call" if len(nodes) == 1 else f"{len(nodes)} model and tool calls"
+    assert f"{counted} recorded in {shell.rec}" in done.stderr.splitlines()[-1]
 
 
 def test_opentelemetry_instrument_with_the_variable_records_the_same(shell: Shell, tmp_path: Path) -> None:
