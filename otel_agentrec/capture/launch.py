@@ -21,6 +21,8 @@ from otel_agentrec.settings import Settings
 __all__ = ["program_of", "run_command"]
 
 INJECTED = Path(__file__).parent / "injected"
+HOME = Path(__file__).parent.parent.parent
+"""The directory that this package is imported from."""
 
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*[a-z]?(-[\w.-]+)?(\.exe)?", re.IGNORECASE)
 _LAUNCHERS = frozenset(
@@ -84,7 +86,9 @@ def run_command(cmd: list[str], out: Path, env: Mapping[str, str] | None = None)
     if settings.enabled:
         environ["OTEL_AGENTREC_PATH"] = str(out.absolute())
         environ["OTEL_AGENTREC__PID"] = str(os.getpid())
-        environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(INJECTED), environ.get("PYTHONPATH", "")]))
+        source = [] if HOME.name in ("site-packages", "dist-packages") else [str(HOME)]  # we run from a checkout
+        places = [str(INJECTED), environ.get("PYTHONPATH", ""), *source]
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
         if settings.content != "off":
             ask_for_content(environ)
     for stream in (sys.stdout, sys.stderr):
