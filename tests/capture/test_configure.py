@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,21 @@ class TestProvidersUnderWatch:
         call(tracer)
         assert isinstance(trace.get_tracer_provider(), TracerProvider)
         assert recorder.stats()["nodes"] == 1
+
+    def test_no_thread_loses_its_first_span(self, recorder: Recorder) -> None:
+        Providers(recorder).watch()
+        start = threading.Barrier(8)
+
+        def work(tracer: Any) -> None:
+            start.wait(10)
+            call(tracer)
+
+        threads = [threading.Thread(target=work, args=[trace.get_tracer(f"app{n}")]) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert recorder.stats()["nodes"] == 8
 
     def test_a_provider_that_comes_late_gets_what_early_tracers_make(self, recorder: Recorder) -> None:
         Providers(recorder).watch()

@@ -403,6 +403,21 @@ def test_an_exception_in_any_callable_handed_to_otel_stays_inside(
             agent()
 
 
+def test_an_exception_in_the_finaliser_of_a_span_stays_inside(
+    live: Live, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*args: Any) -> None:
+        raise RecursionError("planted")
+
+    monkeypatch.setattr(live.processor.recorder._tracker, "abandoned", fail)
+    span = live.tracer.start_span("chat m", attributes=CHAT)
+    del span
+    gc.collect()
+    assert live.stats["swallowed.a span's finaliser"] == 1
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "planted" in line]
+    assert "was swallowed" in line, "and not Python's own report of it"
+
+
 def test_a_span_that_could_not_be_recorded_is_counted_in_the_chain(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any) -> None:
         raise ValueError("planted")
