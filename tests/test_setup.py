@@ -59,7 +59,7 @@ def test_a_python_that_is_too_old(clone: Path, tmp_path: Path) -> None:
 
 
 def test_a_python_without_venv(clone: Path, tmp_path: Path) -> None:
-    bare = program(tmp_path / "bare", f'case "$2" in *ensurepip*) exit 1 ;; esac; exec {sys.executable} "$@"')
+    bare = program(tmp_path / "bare", f'case "$2" in *ensurepip*) exit 1 ;; esac; exec "{sys.executable}" "$@"')
     code, said = set_up(clone, bare)
     assert code == 2
     assert "has no venv module; on Debian or Ubuntu: apt-get install python3-venv" in said

@@ -67,7 +67,7 @@ def test_threads_share_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for t in threads:
         t.join()
     assert commit.synced >= 82
-    assert commit.syncs - before < 40, "80 records must not cost 80 syncs"
+    assert commit.syncs - before <= 60, "80 records must not cost 80 syncs"
     assert len(lines.events(lines.streams(tmp_path)[0])) == 82
 
 
