@@ -64,7 +64,10 @@ class ModelCall(_Call):
         PROCESS.run("agent_run", self._take, text, raw, False)
 
     def response(self, raw: Any = None, text: str | None = None) -> None:
-        """The answer: the provider's object or dict (tokens, tool calls and ids are read from it), its text, or both."""
+        """The answer: its text, or the provider's object or dict (tokens, tool calls and ids are read from it), or both."""
+        if isinstance(raw, str) and text is None:
+            self._text.clear()  # the whole of what deltas may have told before
+            raw, text = None, raw
         PROCESS.run("agent_run", self._take, text, raw, True)
 
     def reasoning(self, text: str, new_block: bool = False) -> None:

@@ -222,6 +222,19 @@ def test_listeners_get_every_event_in_order_in_the_seeds_shape(recorder: Recorde
     json.dumps(told.events)
 
 
+def test_an_answer_that_is_plain_text_is_the_answer(capture: Capture) -> None:
+    with capture.run() as run, run.step() as step:
+        with step.model_call("x", model="m") as call:
+            call.response("yes")
+        with step.model_call("x", model="m") as call:
+            call.delta("ye")
+            call.delta("s")
+            call.response("yes")
+    assert [(node.output_text, node.outputs) for node in capture.records()] == [
+        ("yes", [{"role": "assistant", "parts": [{"type": "text", "content": "yes"}]}])
+    ] * 2
+
+
 def test_a_model_call_that_raises_is_a_record_with_its_error(capture: Capture) -> None:
     told = Told()
     with (
