@@ -127,7 +127,7 @@ def recorded(desk: Desk) -> list[tuple[str, str | None, str | None, str]]:
 
 
 def test_the_page_holds_the_programs_that_are_tried_here() -> None:
-    assert set(PROGRAMS) == {"agent.py", "configured.py", "provider.py", "look.py"}
+    assert set(PROGRAMS) == {"agent.py", "configured.py", "provider.py", "by_hand.py", "look.py"}
 
 
 def test_run(desk: Desk) -> None:
@@ -161,9 +161,13 @@ def test_a_provider_of_ones_own_with_messages_asked_for(desk: Desk) -> None:
     assert recorded(desk) == [("MODEL", "gpt-5-mini", HILL, "ok")]
 
 
-def test_looking_at_it(desk: Desk) -> None:
-    desk.run(sys.executable, "configured.py")
-    assert desk.run(sys.executable, "look.py").splitlines() == [f"MODEL gpt-5-mini ok {HILL}"]
+def test_by_hand_and_looking_at_it(desk: Desk) -> None:
+    desk.run(sys.executable, "by_hand.py")
+    assert [(kind, status) for kind, _, _, status in recorded(desk)] == [("MODEL", "ok"), ("TOOL", "ok")]
+    assert desk.run(sys.executable, "look.py").splitlines() == [
+        "MODEL my-model ok I will look it up.",
+        "TOOL weather ok None",
+    ]
     looks = re.findall(r"^    otel-agentrec ((?:runs|show|nodes) .*)$", (DOCS / "record.md").read_text(), re.MULTILINE)
     assert len(looks) >= 4
     for command in looks:
