@@ -77,6 +77,9 @@ def diagnose(file: BinaryIO, index: int, offset: int, line: bytes, prev: str, be
     whole = around.whole
     if len(line) >= MAX_LINE and not line.endswith(b"\n"):
         return Fault("frame", index, offset, f"the line is longer than {MAX_LINE} bytes", salvageable=whole)
+    fused = _fused(body)
+    if fused:
+        return Fault("frame", index, offset, fused, salvageable=whole + 1)
     if parts is None:
         return _unframed(index, offset, body, prev, around)
     e, stated, named = parts
@@ -94,10 +97,6 @@ def diagnose(file: BinaryIO, index: int, offset: int, line: bytes, prev: str, be
     intact = _intact(index, offset, body, prev, around)
     if intact is not None:
         return intact
-    inner = body.find(_PREFIX, 1)
-    if inner > 0 and b'"prevHash":"' in body[:inner]:
-        hint = "two lines stand on one: the newline between them is gone"
-        return Fault("frame", index, offset, hint, None, salvageable=whole)
     if around.next_prev is not None and around.next_prev == actual:
         hint = "only the hash field was changed: the next line fits the event"
     else:
@@ -106,10 +105,6 @@ def diagnose(file: BinaryIO, index: int, offset: int, line: bytes, prev: str, be
 
 
 def _unframed(index: int, offset: int, body: bytes, prev: str, around: _Surroundings) -> Fault:
-    inner = body.rfind(_PREFIX, 1)
-    if inner > 0 and (tail := split(body[inner:])) is not None and _hash(tail[2], tail[0]) == tail[1]:
-        hint = "a torn line and a whole one stand on one line; the whole one and what follows can be read"
-        return Fault("frame", index, offset, hint, salvageable=around.whole + 1)
     intact = _intact(index, offset, body, prev, around)
     if intact is not None:
         return intact
@@ -117,6 +112,17 @@ def _unframed(index: int, offset: int, body: bytes, prev: str, around: _Surround
     if not around.whole:
         hint += ", nor is any line after it"
     return Fault("frame", index, offset, hint, salvageable=around.whole)
+
+
+def _fused(body: bytes) -> str:
+    """What to say of a line that ends with another whole line; empty when it does not."""
+    at = body.rfind(_PREFIX, 1)
+    tail = split(body[at:]) if at > 0 else None
+    if tail is None or _hash(tail[2], tail[0]) != tail[1]:
+        return ""
+    if split(body[:at]) or split(body[: at - 1]):
+        return "two lines stand on one: the newline between them is gone"
+    return "a torn line and a whole one stand on one line; the whole one and what follows can be read"
 
 
 def _intact(index: int, offset: int, body: bytes, prev: str, around: _Surroundings) -> Fault | None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from datetime import datetime, timezone
@@ -15,6 +16,7 @@ from typing import Any
 from otel_agentrec.journal.chain import GENESIS, seal
 from otel_agentrec.journal.draft import ContentMode, Draft, Envelope, SealedAt, make_draft
 from otel_agentrec.journal.index import Index, opening_payload
+from otel_agentrec.journal.lines import MAX_LINE
 from otel_agentrec.journal.lists import ListCache
 from otel_agentrec.journal.locks import try_lock
 from otel_agentrec.journal.named import write_whole
@@ -22,6 +24,8 @@ from otel_agentrec.journal.times import now
 
 __all__ = ["StreamWriter", "new_stream_name"]
 
+CELL_FRAME = 128
+"""More bytes than a cell's line has around its value."""
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -91,6 +95,9 @@ class StreamWriter:
         ts, mono = now()
         seq, prev = self._seq, self._hash
         line, digest = seal(prev, draft.event(self.name, seq, ts, mono))
+        longest = max(len(line), *(len(value) + CELL_FRAME for _, value in draft.cells)) if draft.cells else len(line)
+        if longest > MAX_LINE:
+            raise OSError(errno.EFBIG, f"a line of {longest} bytes is longer than readers take ({MAX_LINE})")
         cells = draft.cell_lines(seq)
         if cells:
             self._write_content(cells)

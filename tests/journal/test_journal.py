@@ -320,3 +320,24 @@ def test_lists_are_stored_whole_again_in_a_new_stream(tmp_path: Path) -> None:
                 assert found == messages[: len(found)]
                 last = max(last, len(found))
     assert last == 30
+
+
+@pytest.mark.parametrize("mode", ["inline", "detached"])
+def test_an_event_longer_than_readers_take_is_counted_not_written(
+    tmp_path: Path, mode: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("otel_agentrec.journal.writer.MAX_LINE", 5_000)
+    journal = Journal(tmp_path, origin="me", content=mode)
+    assert note(journal, "before")
+    assert note(journal, "x" * 6_000) is None
+    assert note(journal, "after")
+    journal.seal()
+    (path,) = lines.streams(tmp_path)
+    kinds = [(e["type"], e["payload"].get("reason")) for e in lines.events(path)]
+    assert kinds[1:] == [
+        ("NODE_RECORDED", None),
+        ("DROPPED", "EFBIG"),
+        ("NODE_RECORDED", None),
+        ("STREAM_SEALED", None),
+    ]
+    assert lines.cells(path) == ({(1, 0): "before", (3, 0): "after"} if mode == "detached" else {})
