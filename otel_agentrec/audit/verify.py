@@ -199,7 +199,7 @@ class _Verification:
         self._tips[file] = opening.get("indexTip")
         self._heads[name] = (checked.size, checked.head)
         before = opening.get("prevStream")
-        if isinstance(before, dict) and isinstance(before.get("id"), str):
+        if isinstance(before, dict) and isinstance(before.get("id"), str) and "/" not in before["id"]:
             self._predecessors[before["id"]] = {**before, "witness": file}
         if structure is not None:
             self._open_spans[name] = structure.open_spans
@@ -267,7 +267,9 @@ class _Verification:
         if self._before is not None:
             missing = {name: f"the index (line {entry.at}) lists" for name, entry in self._before.opened.items()}
         for name, said in self._predecessors.items():
-            missing.setdefault(name, f"{said['witness']} goes on from")
+            # a listing made while streams come and go may show a later one without an earlier one: look again
+            if not (self._recording.directory / f"{name}.jsonl").exists():
+                missing.setdefault(name, f"{said['witness']} goes on from")
         return [
             VerifyReport(file=f"{name}.jsonl").failed("stream_missing", hint=f"{by} this stream, and its file is gone")
             for name, by in missing.items()
