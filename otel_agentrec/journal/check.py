@@ -23,6 +23,8 @@ from otel_agentrec.journal.lines import MAX_LINE, open_lines, size_of
 __all__ = ["Checked", "Fault", "Observer", "check_stream"]
 
 _DOMAIN = b"agentrec/content/1\0"
+_LONG = 1 << 16
+"""From this length on, hashing in two steps is cheaper than making one piece of the bytes."""
 _OPEN = b'{"$c":"'
 _HEAD = re.compile(
     rb'\{"i":(0|[1-9]\d{0,15}),"salt":(?:"([0-9a-f]{32})"|null),"seq":(0|[1-9]\d{0,15})(,"value":|\} *\n)'
@@ -119,10 +121,17 @@ def _check(
         if after > stop:  # the file has grown since its size was taken
             line, after = line[: stop - offset], stop
         e = line[9:-154]
-        digest = sha256(prev + b"|" + e).hexdigest()  # faster than two updates for all but very long lines
+        if len(e) < _LONG:
+            digest = sha256(prev + b"|" + e).hexdigest()
+        else:
+            sha = sha256(prev + b"|")
+            sha.update(e)
+            digest = sha.hexdigest()
         head = digest.encode()
         if not line.startswith(b'{"event":') or not line.endswith(b',"hash":"%s","prevHash":"%s"}\n' % (head, prev)):
-            if line and (line.endswith(b"\n") or len(line) == MAX_LINE):
+            if len(line) == MAX_LINE and not line.endswith(b"\n"):
+                out.fault = Fault("frame", index, offset, f"the line is longer than {MAX_LINE} bytes")
+            elif line.endswith(b"\n"):
                 out.fault = diagnose(file, index, offset, line, prev.decode(), last)
             else:
                 out.torn = len(line)
@@ -149,13 +158,17 @@ def _check(
 
 def _references(e: bytes) -> list[tuple[bytes, bytes]]:
     """(commitment, size) of each reference in an event, in order: what ``REFERENCE.findall`` gives, in a fifth of the time."""
-    at = e.find(b"$")
-    for _ in range(4):  # an event with inline content has a few other dollar signs and no reference: hop over them
+    if len(e) < 3_000:
+        if _OPEN not in e:
+            return []
+    else:  # a long event has its content inline, with a few dollar signs and no reference: hop from one to the next
+        at = e.find(b"$")
+        hops = 8
+        while at >= 0 and hops and not e.startswith(b"c", at + 1):
+            at = e.find(b"$", at + 1)
+            hops -= 1
         if at < 0:
             return []
-        if e.startswith(_OPEN, at - 2):
-            break
-        at = e.find(b"$", at + 1)
     found = []
     for part in e.split(_OPEN)[1:]:
         commitment, size = part[:64], part[74 : part.find(b"}", 74)]

@@ -14,7 +14,7 @@ import orjson
 
 from otel_agentrec.journal.canonical import canonical
 from otel_agentrec.journal.chain import split
-from otel_agentrec.journal.lines import MAX_LINE, lines
+from otel_agentrec.journal.lines import lines
 
 __all__ = ["Fault", "diagnose"]
 
@@ -75,8 +75,6 @@ def diagnose(file: BinaryIO, index: int, offset: int, line: bytes, prev: str, be
     own = _hash(parts[2], parts[0]) if parts else None
     around = _look_around(file, index, offset, len(line), prev, parts)
     whole = around.whole
-    if len(line) >= MAX_LINE and not line.endswith(b"\n"):
-        return Fault("frame", index, offset, f"the line is longer than {MAX_LINE} bytes", salvageable=whole)
     fused = _fused(body)
     if fused:
         return Fault("frame", index, offset, fused, salvageable=whole + 1)

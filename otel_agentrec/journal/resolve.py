@@ -29,6 +29,8 @@ MAX_ELEMENTS = 1 << 20
 MAX_STEPS = 1 << 22
 _SMALL = 16 << 10
 _HEAD_BYTES = 96
+_ENTRY = 400
+"""What an entry of a cache weighs beside its value, in bytes."""
 MAX_SCAN = 256 << 20
 """Largest content file that is searched from end to end for a cell that stands out of order."""
 _HEAD = re.compile(rb'\{"i":(\d{1,9}),"salt":(?:"[0-9a-f]{32}"|null),"seq":(\d{1,16})[,}]')
@@ -110,7 +112,7 @@ class Resolver:
             return list(values)
 
         payload = _walk(event.payload, leaf)
-        if only is None:
+        if only is None and shapes:
             self._keep(event.seq, shapes)
         return payload
 
@@ -156,7 +158,7 @@ class Resolver:
                     _pad(out, last - first)
                 else:
                     stack.append([item.seq, target, bisect_right(target.starts, first) - 1, first, last])
-        return out, weight + 8 * len(out)
+        return out, weight + 8 * len(out) + _ENTRY
 
     def _shape(self, seq: int, path: str) -> _Shape | None:
         """The list at ``path`` of an earlier event, as it was stored."""
@@ -178,7 +180,7 @@ class Resolver:
         return shapes.get(path)
 
     def _keep(self, seq: int, shapes: dict[str, _Shape]) -> None:
-        self._shapes.put(seq, shapes, 200 + sum(100 * len(shape.items) for shape in shapes.values()))
+        self._shapes.put(seq, shapes, _ENTRY + sum(150 * len(shape.items) for shape in shapes.values()))
 
     def _value(self, seq: int, cell: _Cell) -> tuple[Json, int]:
         """(value, weight) of a cell; a mark in its place when it can't be had."""
@@ -199,8 +201,8 @@ class Resolver:
             value = orjson.loads(found.value)
         except ValueError:
             return _missing("damaged", cell.size), 64
-        self._values.put((seq, cell.i), value, cell.size + 64)
-        return value, cell.size + 64
+        self._values.put((seq, cell.i), value, cell.size + _ENTRY)
+        return value, cell.size
 
 
 class _CellFile:

@@ -495,6 +495,8 @@ def test_a_stream_of_junk_that_the_index_lists_is_tampering(tmp_path: Path) -> N
         b'{"v":"agentrec/1","seq":true,"stream":null}',
         b"\xff",
         b"not json",
+        b"$",
+        b"$" * 4000,
         build.canon({"v": "agentrec/1", "seq": 1, "stream": ONE, "id": "", "ts": 1, "type": "X", "payload": None}),
         build.canon({"v": "agentrec/1", "seq": 1, "stream": ONE, "id": "", "ts": "1", "type": "X", "payload": {}}),
     ],
