@@ -96,13 +96,10 @@ class View:
         """All runs, the earliest first."""
         recovery = Recovery(self._source, self._belonging, self._pairing, self.leading)
         recovered: list[Span] = []
-        try:
-            for s in self.leading:
-                if s.kind == Kind.MODEL:
-                    recovered.extend(model for model, *_ in recovery.passed(s))
-            return runs_of(self._table, self._source, self._belonging, recovered, recovery.open_calls())
-        finally:
-            self._source.release()
+        for s in self.leading:
+            if s.kind == Kind.MODEL:
+                recovered.extend(model for model, *_ in recovery.passed(s))
+        return runs_of(self._table, self._source, self._belonging, recovered, recovery.open_calls())
 
     def records(self, run: str | None = None) -> Iterator[NodeIoRecord]:
         """The records in cause order, each built when it is asked for.
@@ -113,12 +110,6 @@ class View:
         Args:
             run: only records of the run with this id.
         """
-        try:
-            yield from self._records(run)
-        finally:
-            self._source.release()
-
-    def _records(self, run: str | None) -> Iterator[NodeIoRecord]:
         recovery = Recovery(self._source, self._belonging, self._pairing, self.leading)
         for s in self.leading:
             wanted = run is None or self._belonging.run(s) == run

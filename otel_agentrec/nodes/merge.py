@@ -10,11 +10,10 @@ from __future__ import annotations
 import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from itertools import pairwise
 from typing import Any
 
 from otel_agentrec.journal.facts import Kind
-from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, MERGED, OPEN, OUTERMOST, PUT_OUT, SAID, Span
+from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, MERGED, OPEN, OUTERMOST, SAID, Span
 from otel_agentrec.nodes.source import Source
 from otel_agentrec.nodes.table import Table
 from otel_agentrec.nodes.text import said_by_model, said_to_tool
@@ -29,9 +28,6 @@ def merge_calls(table: Table, source: Source) -> None:
     """Group the spans of each call: the leading span gets ``group``, the others are marked MERGED."""
     groups = _Groups()
     nodes = [s for s in table if s.is_node and not s.marks & CONFLICT and s.state != OPEN]
-    for summary in _summaries(nodes):
-        summary.kind = Kind.STEP
-    nodes = [s for s in nodes if s.is_node]
     for s in nodes:
         outer = _outer(s)
         if outer is not None:
@@ -51,31 +47,6 @@ def merge_calls(table: Table, source: Source) -> None:
             _by_interval(spans, groups, say)
     for members in groups.all():
         _lead(members)
-
-
-def _summaries(nodes: list[Span]) -> set[Span]:
-    """Model spans around several calls that were all answered: they sum up what others tell, and are no calls themselves."""
-    inside: dict[Span, list[Span]] = defaultdict(list)
-    for s in nodes:
-        outer = _outer(s) if s.kind == Kind.MODEL else None
-        if (
-            outer is not None
-            and s.state == ENDED
-            and not s.marks & FAILED
-            and (s.ident or s.tokens_out or s.marks & PUT_OUT)
-        ):
-            inside[outer].append(s)
-    found: set[Span] = set()
-    for around, answered in inside.items():
-        if any(
-            _overlap(a, b) == 0 and (a.ident is None or a.ident != b.ident)
-            for a, b in pairwise(sorted(answered, key=_by_start))
-        ):
-            outer = around
-            while outer is not None and outer not in found:
-                found.add(outer)
-                outer = _outer(outer)
-    return found
 
 
 class _Groups:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from otel_agentrec.journal.normal import normalise, restore
 from otel_agentrec.records import NodeIoRecord, NodeType
 
 __all__ = ["InMemoryIoCaptureSink", "JsonlIoCaptureSink", "in_cause_order"]
@@ -93,11 +92,10 @@ class JsonlIoCaptureSink:
 
     def capture(self, record: NodeIoRecord) -> None:
         """Append one record. Raises OSError when the file can't be written."""
-        line = _line(record)
+        text = json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":"), default=str)
+        line = text.encode("utf-8", "backslashreplace") + b"\n"  # a lone surrogate becomes its JSON escape
         with self._lock:
             fd = self._open()
-            if _is_torn(fd):
-                line = b"\n" + line
             written = os.write(fd, line)
             while written < len(line):
                 written += os.write(fd, line[written:])
@@ -130,46 +128,30 @@ class JsonlIoCaptureSink:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self._fd, self._pid = os.open(self.path, flags, 0o600), os.getpid()
+        size = os.fstat(self._fd).st_size
+        if size:
+            os.lseek(self._fd, size - 1, os.SEEK_SET)
+            if os.read(self._fd, 1) != b"\n":
+                os.write(self._fd, b"\n")
         return self._fd
 
     def _load(self) -> list[NodeIoRecord]:
-        found: list[NodeIoRecord] = []
-        self.skipped = 0
         try:
-            with self.path.open("rb") as lines:
-                for line in lines:
-                    record = _record(line)
-                    if record is not None:
-                        found.append(record)
-                    elif line.strip():
-                        self.skipped += 1
+            raw = self.path.read_bytes()
         except FileNotFoundError:
-            pass
+            self.skipped = 0
+            return []
+        found: list[NodeIoRecord] = []
+        skipped = 0
+        for line in raw.split(b"\n"):
+            if not line.strip():
+                continue
+            try:
+                data = json.loads(line)
+                if not isinstance(data, dict):
+                    raise ValueError("no record")
+                found.append(NodeIoRecord.from_json(data))
+            except (ValueError, TypeError, RecursionError):
+                skipped += 1
+        self.skipped = skipped
         return _current(found)
-
-
-def _line(record: NodeIoRecord) -> bytes:
-    """A record as one line of JSON. What JSON can't say stands as the recording's format has it (``$f64``, ``$b64`` …)."""
-    data = record.to_json()
-    try:
-        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        text = json.dumps(restore(normalise(data)), ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "backslashreplace") + b"\n"  # a lone surrogate becomes its JSON escape
-
-
-def _record(line: bytes) -> NodeIoRecord | None:
-    try:
-        data = json.loads(line)
-        return NodeIoRecord.from_json(data) if isinstance(data, dict) else None
-    except (ValueError, TypeError, RecursionError):
-        return None
-
-
-def _is_torn(fd: int) -> bool:
-    """Does the file end in the middle of a line? Its writer may have died at any time."""
-    size = os.fstat(fd).st_size
-    if not size:
-        return False
-    os.lseek(fd, size - 1, os.SEEK_SET)
-    return os.read(fd, 1) != b"\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from otel_agentrec.journal.events import Event
@@ -52,10 +52,6 @@ class Source(Protocol):
         """Is the process that writes this stream still at it?"""
         ...
 
-    def release(self) -> None:
-        """Let go of open files; they are opened again when they are needed."""
-        ...
-
 
 class MemorySource:
     """Events in memory, in any order; their payloads hold the content already.
@@ -86,9 +82,6 @@ class MemorySource:
 
     def facts(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
         return {k: _plain(v) for k, v in facts_of(self._by_place[place]).items() if k in keys}
-
-    def release(self) -> None:
-        pass
 
     def is_live(self, stream: str) -> bool:
         return self._live(stream) if callable(self._live) else stream in self._live
@@ -132,17 +125,11 @@ class RecordingSource:
             self._live[stream] = stream in self._streams and self._streams[stream].is_live()
         return self._live[stream]
 
-    def release(self) -> None:
-        for resolver in self._resolvers.values():
-            resolver.close()
-        for cursor in self._cursors.values():
-            cursor.release()
-
     def _resolver(self, stream: str) -> Resolver:
         found = self._resolvers.pop(stream, None) or Resolver(self._streams[stream])
         self._resolvers[stream] = found
         if len(self._resolvers) > 16:
-            self._resolvers.popitem(last=False)[1].close()
+            self._resolvers.popitem(last=False)
         return found
 
 
@@ -151,7 +138,7 @@ class _Cursor:
 
     def __init__(self, stream: StreamFile) -> None:
         self._stream = stream
-        self._ahead: Iterator[Event] | None = None
+        self._ahead: Iterator[Event] = iter(())
         self._next = -1
         self._recent: OrderedDict[int, Event] = OrderedDict()
 
@@ -162,8 +149,7 @@ class _Cursor:
             return found
         if seq < self._next:
             return self._stream.at(seq)
-        if self._ahead is None or seq > self._next + _NEAR:
-            self.release()
+        if self._next < 0 or seq > self._next + _NEAR:
             self._ahead = self._stream.events(seq)
         for event in self._ahead:
             self._next = event.seq + 1
@@ -173,12 +159,6 @@ class _Cursor:
             if event.seq >= seq:
                 break
         return self._recent[seq] if seq in self._recent else self._stream.at(seq)
-
-    def release(self) -> None:
-        """Close the file."""
-        if isinstance(self._ahead, Generator):
-            self._ahead.close()
-        self._ahead = None
 
 
 def _plain(value: Json) -> Json:

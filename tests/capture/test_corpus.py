@@ -30,8 +30,10 @@ def records_of(expected: Path, out: Path) -> list[dict[str, Json]]:
 
 
 def last_user_text(record: dict[str, Json]) -> str:
-    users = [m for m in record["inputs"]["messages"] if m["role"] == "user"]
-    return "".join(p["content"] for p in users[-1]["parts"] if p["type"] == "text")
+    """Of the last message of a user that has a text: some APIs put results of tools into messages of the user."""
+    users = [m for m in record["inputs"]["messages"] or () if m["role"] == "user"]
+    texts = ["".join(p["content"] for p in m["parts"] if p["type"] == "text") for m in users]
+    return next(text for text in reversed(texts) if text)
 
 
 def model_facts(record: dict[str, Json], want: dict[str, Json]) -> dict[str, tuple[Json, Json]]:
@@ -43,8 +45,9 @@ def model_facts(record: dict[str, Json], want: dict[str, Json]) -> dict[str, tup
         "outputText": (record["outputText"], want["outputText"]),
         "reasoningText": (record["reasoningText"], want["reasoningText"]),
         "toolCalls": (record["toolCalls"] or [], want["toolCalls"]),
-        "modelId": (record["modelId"], next((m for m in want["model"] if m == record["modelId"]), "another")),
     }
+    if want["model"]:
+        told["modelId"] = (record["modelId"], next((m for m in want["model"] if m == record["modelId"]), "another"))
     for name in ("inputTokens", "outputTokens"):
         told[name] = (record[name], want[name][0] if want[name] else None)
     if want["lastUserText"] is not None:
@@ -81,7 +84,7 @@ def test_every_record_with_every_fact_and_no_other(expected: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("configuration", sorted(p.name for p in CORPUS.iterdir()))
 def test_the_corpus_is_there(configuration: str) -> None:
-    assert len([p for p in SCENARIOS if p.parent.name == configuration]) >= 4
+    assert any(p.parent.name == configuration for p in SCENARIOS)
 
 
 def test_an_answer_is_stored_once_although_the_next_call_repeats_it(tmp_path: Path) -> None:

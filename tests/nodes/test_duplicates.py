@@ -106,25 +106,6 @@ def test_the_outermost_span_with_content_leads_but_the_outermost_gives_the_statu
     )
 
 
-def test_a_model_span_around_several_answered_calls_sums_them_up_and_is_none_itself() -> None:
-    t = Telling()
-    t.model("all", at=(0, 9), facts={**SAID, "inputTokens": 200})
-    t.model("one", parent="all", at=(1, 3), facts={"responseId": "r1", **USED})
-    t.model("two", parent="all", at=(4, 8), facts={"responseId": "r2", **USED})
-    view = fold(t.events)
-    assert [(r.span_id, r.merged_span_ids) for r in view.records()] == [("one", []), ("two", [])]
-    assert view.runs[0].tokens["input"] == 200
-    assert view.runs[0].members == ["all", "one", "two"]
-
-
-def test_a_failed_attempt_and_the_next_one_inside_a_model_span_are_one_call() -> None:
-    t = Telling()
-    t.model("call", at=(0, 9), facts={**SAID})
-    t.model("failed", parent="call", at=(1, 3), facts={"status": "error"})
-    t.model("again", parent="call", at=(4, 8), facts={"responseId": "r2", **USED})
-    assert spans(t) == [("call", ["failed", "again"])]
-
-
 def test_a_model_call_below_a_tool_or_an_agent_is_a_call_of_its_own():
     t = Telling()
     t.model("outer", at=(0, 9), facts=SAID)

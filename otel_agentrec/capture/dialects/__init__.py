@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from otel_agentrec.capture.dialects import genai
+from otel_agentrec.capture.dialects import genai, openinference
 from otel_agentrec.capture.dialects.dialect import Dialect, Reading
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.journal.facts import Facts, Kind
@@ -27,7 +27,10 @@ __all__ = [
     "started",
 ]
 
-DIALECTS: tuple[Dialect, ...] = (genai.DIALECT,)
+DIALECTS: tuple[Dialect, ...] = (
+    openinference.DIALECT,
+    genai.DIALECT,
+)
 
 Verdict = Literal["agent", "foreign", "unknown"]
 

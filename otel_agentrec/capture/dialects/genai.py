@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from otel_agentrec.capture.dialects import messages, outcome, tokens
+from otel_agentrec.capture.dialects import identity, messages, outcome, tokens
 from otel_agentrec.capture.dialects.dialect import Dialect, Reading
 from otel_agentrec.capture.dialects.values import same, text, texts, was_cut
 from otel_agentrec.capture.spans import ERROR, LogView, SpanView
@@ -145,6 +145,7 @@ def _is_agent_scope(scope: str) -> bool:
 
 def _take_identity(rest: dict[str, Any], facts: Facts) -> None:
     """Move names and ids from the attributes into the facts. Empty strings count as absent."""
+    identity.take_given(rest, facts)
     take = rest.pop
     facts.provider = text(take("gen_ai.provider.name", None))
     system = text(rest.get("gen_ai.system"))
@@ -156,13 +157,10 @@ def _take_identity(rest: dict[str, Any], facts: Facts) -> None:
     facts.response_id = text(take("gen_ai.response.id", None))
     facts.agent_id = text(take("gen_ai.agent.id", None))
     facts.agent_name = text(take("gen_ai.agent.name", None)) or text(take("gen_ai.workflow.name", None))
-    facts.user_id = text(take("user.id", None)) or text(take("enduser.id", None))
     facts.session_id = text(take("gen_ai.conversation.id", None)) or text(take("session.id", None))
-    facts.run_id = text(take("agentrec.run.id", None))
-    facts.turn_id = text(take("agentrec.turn.id", None))
-    facts.step = tokens.count(take("agentrec.step", None))
     resent = tokens.count(take("http.request.resend_count", None))
-    facts.retry_count = resent if resent is not None else tokens.count(take("agentrec.retry_count", None))
+    if resent is not None:
+        facts.retry_count = resent
 
 
 def _take_parameters(rest: dict[str, Any], facts: Facts) -> None:

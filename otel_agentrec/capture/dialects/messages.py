@@ -23,6 +23,7 @@ __all__ = ["calls_of", "definition", "finish_reasons_of", "message", "parsed_lis
 Json = Any
 
 _LISTS = (list, tuple)
+_CHAT = ("content", "tool_calls", "function_call", "refusal", "reasoning_content")
 
 
 def message(value: Json) -> Json:
@@ -39,7 +40,7 @@ def message(value: Json) -> Json:
     parts = out.get("parts")
     if isinstance(parts, _LISTS):
         out["parts"] = [part(p) for p in parts]
-    elif "parts" not in out and ("content" in out or "tool_calls" in out):
+    elif "parts" not in out and any(key in out for key in _CHAT):
         out = _chat_message(out)
     return out
 
@@ -56,10 +57,13 @@ def part(value: Json) -> Json:
 
 
 def definition(value: Json) -> Json:
-    """One tool definition: null keys dropped; OpenAI's ``{type, function: {...}}`` flattened."""
+    """One tool definition: null keys dropped; OpenAI's ``{type, function: {...}}`` flattened, Anthropic's schema renamed."""
     if not isinstance(value, Mapping):
         return value
     out = {key: v for key, v in value.items() if v is not None}
+    if "input_schema" in out:
+        _rename(out, "input_schema", "parameters")
+        out.setdefault("type", "function")
     function = out.get("function")
     if isinstance(function, Mapping):
         del out["function"]
@@ -128,8 +132,14 @@ def finish_reasons_of(messages: Json) -> list[str]:
 
 
 def _text(out: dict[str, Json]) -> dict[str, Json]:
-    """``text`` is how OpenAI and Anthropic name the content; ``refusal`` is text that the model gave instead."""
+    """``text`` is how OpenAI and Anthropic name the content; ``refusal`` is text that the model gave instead.
+
+    Lists of remarks on the text that are empty in an answer are absent when it comes back in the next request.
+    """
     out["type"] = "text"
+    for key in ("annotations", "logprobs"):
+        if out.get(key) == []:
+            del out[key]
     _rename(out, "text", "content")
     _rename(out, "refusal", "content")
     return out
@@ -139,6 +149,12 @@ def _reasoning(out: dict[str, Json]) -> dict[str, Json]:
     out["type"] = "reasoning"
     _rename(out, "thinking", "content")
     _rename(out, "text", "content")
+    summary = out.get("summary")  # Responses: blocks of text
+    if "content" not in out and isinstance(summary, _LISTS):
+        blocks = [b["text"] for b in summary if isinstance(b, Mapping) and isinstance(b.get("text"), str)]
+        if blocks:
+            del out["summary"]
+            out["content"] = "\n".join(blocks)
     return out
 
 
@@ -149,6 +165,9 @@ def _tool_call(out: dict[str, Json]) -> dict[str, Json]:
         del out["function"]
         out.update((key, v) for key, v in function.items() if v is not None and key not in out)
     _rename(out, "input", "arguments")
+    if "call_id" in out:  # Responses: the other id is the item's own
+        out["id"] = out.pop("call_id")
+    out.pop("index", None)  # its place in a stream
     return out
 
 
@@ -166,6 +185,26 @@ def _blob(out: dict[str, Json]) -> dict[str, Json]:
     content = out.get("content")
     if isinstance(content, (bytes, bytearray)):
         out["content"] = base64.b64encode(content).decode("ascii")
+    return out
+
+
+def _source(out: dict[str, Json]) -> dict[str, Json]:
+    """Anthropic's ``{type: image | document, source: {type: base64 | url | file, …}}``."""
+    source = out.get("source")
+    if not isinstance(source, Mapping):
+        return out
+    modality = out["type"]
+    if source.get("type") == "base64":
+        return {
+            "type": "blob",
+            "modality": modality,
+            "mime_type": source.get("media_type"),
+            "content": source.get("data"),
+        }
+    if source.get("type") == "url":
+        return {"type": "uri", "modality": modality, "uri": source.get("url")}
+    if source.get("type") == "file":
+        return {"type": "file", "modality": modality, "file_id": source.get("file_id")}
     return out
 
 
@@ -191,27 +230,39 @@ _PARTS = {
     "tool_call": _tool_call,
     "tool_use": _tool_call,
     "function": _tool_call,
+    "function_call": _tool_call,
     "tool_call_response": _tool_call_response,
     "tool_result": _tool_call_response,
     "blob": _blob,
+    "image": _source,
+    "document": _source,
     "image_url": _image,
     "input_image": _image,
 }
 
 
 def _chat_message(out: dict[str, Json]) -> dict[str, Json]:
-    """A message of a chat API: content beside tool calls."""
+    """A message of a chat API: content beside tool calls. ``function_call`` is how OpenAI once named a single one."""
     content, calls = out.pop("content", None), out.pop("tool_calls", None)
-    reasoning, call_id = out.pop("reasoning_content", None), out.pop("tool_call_id", None)
-    parts: list[Json] = [{"type": "reasoning", "content": reasoning}] if reasoning else []
+    call_id, single = out.pop("tool_call_id", None), out.pop("function_call", None)
+    if out.get("annotations") == []:
+        del out["annotations"]
+    parts: list[Json] = []
+    for key in ("reasoning_content", "reasoning"):
+        if isinstance(out.get(key), str):
+            reasoning = out.pop(key)
+            if reasoning and not parts:  # some servers send both
+                parts.append({"type": "reasoning", "content": reasoning})
     if call_id is not None:
         parts.append({"type": "tool_call_response", "id": call_id, "response": content})
     elif isinstance(content, _LISTS):
         parts.extend(part(p) for p in content)
     elif content not in (None, ""):
         parts.append(part(content))
-    if isinstance(calls, _LISTS):
-        parts.extend(_tool_call({k: v for k, v in c.items() if v is not None}) for c in calls if isinstance(c, Mapping))
+    if isinstance(out.get("refusal"), str):
+        parts.append({"type": "text", "content": out.pop("refusal")})
+    calls = calls if isinstance(calls, _LISTS) else [single]
+    parts.extend(_tool_call({k: v for k, v in c.items() if v is not None}) for c in calls if isinstance(c, Mapping))
     return {**out, "parts": parts}
 
 

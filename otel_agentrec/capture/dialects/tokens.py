@@ -72,7 +72,7 @@ USAGE_KEYS: dict[str, tuple[str, ...]] = {
 }
 """Fact -> keys of a provider's own ``usage`` block; the seed's keys first, in its order (section 1.3)."""
 
-OTHER_PREFIX = "gen_ai.usage."
+OTHER_PREFIXES = ("gen_ai.usage.", "llm.token_count.")
 
 _DIGITS = re.compile(r"\d{1,18}(?:\.0+)?")
 
@@ -106,7 +106,7 @@ def take(rest: MutableMapping[str, Any], facts: Facts) -> None:
     Counts that no fact is made for (``gen_ai.usage.audio.input_tokens``, totals …) go to ``other_tokens`` under their own
     names, without the prefix.
     """
-    present = [key for key in rest if key in _FACT_OF or key.startswith(OTHER_PREFIX)]
+    present = [key for key in rest if key in _FACT_OF or key.startswith(OTHER_PREFIXES)]
     if not present:
         return
     for name, keys in SPELLINGS.items():
@@ -120,7 +120,8 @@ def take(rest: MutableMapping[str, Any], facts: Facts) -> None:
             continue
         del rest[key]
         if key not in _FACT_OF:
-            other[key[len(OTHER_PREFIX) :]] = found
+            prefix = next(p for p in OTHER_PREFIXES if key.startswith(p))
+            other[key[len(prefix) :]] = found
     if other:
         facts.other_tokens = other
 
