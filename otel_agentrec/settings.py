@@ -81,15 +81,24 @@ def _size(value: Any) -> int:
     return int(number) * _UNITS[unit]
 
 
+def _count(value: Any) -> int:
+    text = str(value).strip()
+    if not text.isdecimal() or int(text) == 0:
+        raise ValueError("a number above 0")
+    return int(text)
+
+
 TABLE: tuple[Setting, ...] = (
     Setting("path", None, _path, "directory of the recording; recording takes place only when it is set"),
     Setting("enabled", True, _flag, "false switches recording off wherever it was switched on"),
     Setting(
         "durability",
         "written",
-        _one_of("written", "fsync"),
-        "written: in the kernel before the span's end returns, survives the process; fsync: on disk, survives the machine",
+        _one_of("deferred", "written", "fsync"),
+        "written: in the kernel before the span's end returns, survives the process; fsync: on disk, survives the machine; "
+        "deferred: written within 20 ms by a thread, survives a normal exit",
     ),
+    Setting("queue", 4096, _count, "deferred: spans that may wait; beyond it they are dropped and counted"),
     Setting(
         "content",
         "detached",
@@ -121,6 +130,7 @@ class Settings:
     path: str | None = None
     enabled: bool = True
     durability: str = "written"
+    queue: int = 4096
     content: str = "detached"
     segment_bytes: int = 256 * 2**20
     origin: str | None = None

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from otel_agentrec.capture.attempts import Attempt
 from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
 
-__all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "can_wait", "frozen", "keys_of"]
+__all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "can_wait", "frozen", "is_large", "keys_of"]
 
 Key = tuple[int, int]
 """(trace id, span id) as the SDK's integers."""
@@ -245,14 +245,25 @@ def keys_of(attributes: Any) -> Iterable[str]:
     return tuple(inner) if inner else ()
 
 
+def is_large(span: Any) -> bool:
+    """Whether writing a span that ended would hold up an event loop."""
+    return sum(len(value) for value in _values_of(span) if isinstance(value, (str, bytes))) > MAX_ON_LOOP
+
+
 def can_wait(span: Any) -> bool:
-    """Whether a span that ended is large enough to be written by another thread, and holds nothing that can change."""
+    """Whether a span that ended holds nothing that the program could still change: it may be written by another thread."""
+    for value in _values_of(span):
+        if not isinstance(value, _IMMUTABLE) and not (
+            isinstance(value, tuple) and all(isinstance(item, _IMMUTABLE) for item in value)
+        ):
+            return False
+    return True
+
+
+def _values_of(span: Any) -> tuple[Any, ...]:
+    """The attribute values of an SDK span, without the cost of its locked view."""
     inner = getattr(getattr(span, "_attributes", None), "_dict", None)
-    if not isinstance(inner, dict):
-        return False
-    values = tuple(inner.values())
-    size = sum(len(value) for value in values if isinstance(value, (str, bytes)))
-    return size > MAX_ON_LOOP and all(isinstance(value, _IMMUTABLE) for value in values)
+    return tuple(inner.values()) if isinstance(inner, dict) else tuple((span.attributes or {}).values())
 
 
 def frozen(log: LogView) -> LogView:

@@ -14,9 +14,10 @@ from opentelemetry.sdk import version
 from otel_agentrec._version import __version__
 from otel_agentrec.capture import handed
 from otel_agentrec.capture.background import Background, on_event_loop
+from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
 from otel_agentrec.capture.once import SaidOnce
-from otel_agentrec.capture.opening import Key, can_wait
+from otel_agentrec.capture.opening import Key, can_wait, is_large
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
 from otel_agentrec.capture.tracking import Tracker
@@ -67,13 +68,16 @@ class Recorder:
             self.path,
             origin=settings.host,
             content=settings.content,  # type: ignore[arg-type]
-            durability=settings.durability,  # type: ignore[arg-type]
+            durability="fsync" if settings.durability == "fsync" else "written",
             segment_bytes=settings.segment_bytes,
             opened={"sdk": _versions(), "configDigest": settings.digest()},
         )
         self._turns = Turns(self._waiting_call_failed)
         self._once = SaidOnce(self._write, lambda: self._journal.stream)
         self._background = Background(self._sweep, self.guard)
+        self._deferred: Deferred | None = None
+        if settings.durability == "deferred":
+            self._deferred = Deferred(settings.queue, self.guard, self._journal.drop)
         self._tracker = Tracker(self._write, self._once, self._background.wake, settings, self.counters, self.notices)
         self._teller: SinkTeller | None = None
         self.add_sinks(sinks)
@@ -95,26 +99,51 @@ class Recorder:
         self._attached[id(processor)] = processor
 
     def span_started(self, span: Any, processor: object) -> None:
-        if not self._closed and not self._tracker.foreign_started(span):
-            self._take(self._start, span, processor)
+        if self._closed:
+            return
+        if self._deferred is not None:
+            self._deferred.put(self._started, span, processor)
+        else:
+            self._started(span, processor)
 
     def span_ended(self, span: Any) -> None:
-        if self._closed or self._tracker.foreign_ended(span):
+        if self._closed:
             return
-        if on_event_loop() and can_wait(span) and self._background.put(lambda: self._take(self._tracker.ended, span)):
+        if self._deferred is not None:
+            if can_wait(span):
+                self._deferred.put(self._ended, span)
+                return
+            self._deferred.drain(PATIENCE)
+        elif on_event_loop() and is_large(span) and can_wait(span) and self._background.put(lambda: self._ended(span)):
             self.counters.add("deferred")
-        else:
-            self._take(self._tracker.ended, span)
+            return
+        self._ended(span)
 
     def log_emitted(self, data: Any) -> None:
-        if not self._closed:
-            self._take(self._tracker.log, data)
+        if self._closed:
+            return
+        if self._deferred is not None and _is_event(data):
+            self._deferred.drain(PATIENCE)  # its span may still wait to be known as open
+        self._take(self._tracker.log, data)
+
+    def _started(self, span: Any, processor: object) -> None:
+        if not self._tracker.foreign_started(span):
+            self._take(self._start, span, processor)
+
+    def _ended(self, span: Any) -> None:
+        if not self._tracker.foreign_ended(span):
+            self._take(self._tracker.ended, span)
+
+    def _drain(self, seconds: float) -> bool:
+        """Wait for what other threads of ours still have to write; False when that took too long."""
+        done = self._background.drain(seconds)
+        return (self._deferred is None or self._deferred.drain(seconds)) and done
 
     def detach(self, processor: object) -> None:
         """The processor was shut down: its open calls are interrupted; after the last one the stream is sealed."""
         if self._closed or self._attached.pop(id(processor), None) is None:
             return
-        self._background.drain(PATIENCE)
+        self._drain(PATIENCE)
         self._take(self._tracker.interrupt_open, processor)
         if not self._attached:
             self._take(self._seal)
@@ -153,14 +182,14 @@ class Recorder:
         """Close the recording: open calls are interrupted, the stream is sealed, sinks are closed. Once."""
         if self._closed:
             return
-        self._background.drain(PATIENCE)
+        self._drain(PATIENCE)
         self._take(self._tracker.interrupt_open, None)
         self._take(self._close)
 
     @guarded("force_flush", fallback=False)
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait for records that were deferred; all others are in the kernel already. False when that took too long."""
-        return self._background.drain(timeout_millis / 1000)
+        return self._drain(timeout_millis / 1000)
 
     def stats(self) -> dict[str, int]:
         """Counts since the start of this process: ``nodes`` (model and tool calls), ``records`` (journal events), ``dropped``, ``swallowed``, ``late``,
@@ -237,11 +266,19 @@ class Recorder:
         self._stream = None
         self._turns.after_fork()
         self._background.after_fork()
+        if self._deferred is not None:
+            self._deferred.after_fork()
         self._once.after_fork()
         if self._teller is not None:
             self._teller.after_fork()
         self.counters.counts.update(dict.fromkeys(self.counters.counts, 0))
         self._tracker.table.after_fork(forked_from)
+
+
+def _is_event(data: Any) -> bool:
+    """Whether a log record has an event name, as those that tell of agent steps have."""
+    record = data.log_record
+    return bool(record.event_name or (record.attributes or {}).get("event.name"))
 
 
 _RECORDERS: weakref.WeakSet[Recorder] = weakref.WeakSet()
