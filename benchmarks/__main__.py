@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from benchmarks import canonical, histories, recording, verifying
 
 HERE = Path(__file__).parent
-Rows = Callable[[bool], Iterator[tuple[str, float]]]
-GROUPS: list[Rows] = [canonical.rows, recording.rows, verifying.rows, histories.rows]
+RESULTS = HERE / "results.json"
+GROUPS = [canonical, recording, verifying, histories]
+"""Modules with ``ROWS`` (their names) and ``rows(quick)`` (names and figures, as they are measured)."""
 
 
 def meets(goal: str, ours: float | None) -> bool:
@@ -34,17 +34,17 @@ def main(words: list[str]) -> int:
     chosen = {row for row in goals if not wanted or any(word in row for word in wanted)}
     measured: dict[str, float] = {}
     for group in GROUPS:
-        if any(row in chosen for row in group.__globals__["ROWS"]):
+        if chosen.intersection(group.ROWS):
             try:
-                measured.update(group(quick))
+                measured.update(group.rows(quick))
             except Exception as error:  # one broken row must not hide the others
-                print(f"{group.__module__}: {type(error).__name__}: {error}", file=sys.stderr)
+                print(f"{group.__name__}: {type(error).__name__}: {error}", file=sys.stderr)
     results: list[dict[str, Any]] = []
     for row, goal in goals.items():
         if row in chosen:
             ours = measured.get(row)
             results.append({"row": row, "ours": ours, "goal": goal["goal"], "ok": meets(goal["goal"], ours)})
-    (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     width = max(len(result["row"]) for result in results)
     for result in results:
         figure = "-" if result["ours"] is None else f"{result['ours']:,.2f}"

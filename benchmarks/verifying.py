@@ -10,7 +10,8 @@ from pathlib import Path
 
 from benchmarks.measure import cpu_seconds
 from benchmarks.samples import message
-from benchmarks.spans import model_call, provider
+from otel_agentrec.journal.draft import ContentMode, Envelope
+from otel_agentrec.journal.journal import Journal
 
 LEVELS = ("chained", "structured")
 SIZES = {"1 KB": 1_000, "6 KB": 6_000}
@@ -26,24 +27,37 @@ def digest(paths: list[Path]) -> None:
         sha.hexdigest()
 
 
-def made(where: Path, size: int, total: int, content: str) -> list[Path]:
+def made(where: Path, size: int, total: int, content: ContentMode) -> list[Path]:
     """A recording of ``total`` bytes, its lines about ``size`` bytes long; the files that verifying it must read."""
-    from otel_agentrec import AgentRecSpanProcessor
-
-    processor = AgentRecSpanProcessor(str(where), content=content)
-    tracers = provider(processor)
-    each = max(60, (size - 900) // 4)
+    journal = Journal(where, origin="benchmark", content=content)
+    each = (size - 760) // 4
+    messages = [message("user", each, n) for n in range(64)]
     for n in range(total // size):
-        messages = [message("user", each, n * 10 + i) for i in range(3)]
-        model_call(tracers, messages, message("assistant", each, n * 10 + 4), conversation=f"c{n}")
-    processor.shutdown()
+        facts = {
+            "dialect": "genai",
+            "model": "gpt-5-mini",
+            "responseId": f"resp-{n}",
+            "inputTokens": 812,
+            "outputTokens": 96,
+            "messages": [{**messages[(n + i) % 64], "name": f"u{n}"} for i in range(3)],
+            "outputMessages": [{**messages[(n + 3) % 64], "name": f"a{n}"}],
+        }
+        payload = {
+            "type": "MODEL",
+            "name": "chat gpt-5-mini",
+            "scope": "benchmark",
+            "startedAt": str(n),
+            "facts": facts,
+        }
+        journal.append("NODE_RECORDED", payload, Envelope(session=f"s{n // 100}"))
+    journal.seal()
     return sorted(where.glob("*.jsonl"))
 
 
 def rows(quick: bool) -> Iterator[tuple[str, float]]:
     from otel_agentrec import verify
 
-    rounds, total = (5, 8_000_000) if quick else (9, 60_000_000)
+    rounds, total = (5, 25_000_000) if quick else (9, 100_000_000)
     with tempfile.TemporaryDirectory() as scratch:
         for size, length in SIZES.items():
             where = Path(scratch) / size
