@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from otel_agentrec.journal.events import Event
@@ -54,12 +55,20 @@ def mark_reexports(table: Table, source: Source, session_of: Callable[[Span], st
     Returns:
         marked span -> the span that it repeats, which is the one that was journalled first.
     """
+
+    def key(s: Span) -> tuple[object, ...] | None:
+        if not s.is_node or s.state != ENDED or not s.ident or s.start is None or s.marks & (MERGED | CONFLICT):
+            return None
+        session = session_of(s)
+        return None if session is None else (s.kind, session, s.ident, s.scope, s.start, s.end)
+
+    seen = sorted(hash(k) for s in table if (k := key(s)) is not None)
+    twice = {one for one, other in pairwise(seen) if one == other}
     alike: dict[tuple[object, ...], list[Span]] = defaultdict(list)
-    for s in table:
-        if s.is_node and s.state == ENDED and s.ident and s.start is not None and not s.marks & (MERGED | CONFLICT):
-            session = session_of(s)
-            if session is not None:
-                alike[s.kind, session, s.ident, s.scope, s.start, s.end].append(s)
+    for s in table if twice else ():
+        k = key(s)
+        if k is not None and hash(k) in twice:
+            alike[k].append(s)
     repeats: dict[Span, Span] = {}
     for spans in alike.values():
         if len(spans) < 2:

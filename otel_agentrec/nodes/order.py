@@ -8,6 +8,7 @@ stream the order in which spans started, elsewhere the start time, then arrival.
 from __future__ import annotations
 
 import heapq
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -34,13 +35,19 @@ def cause_order(nodes: Iterable[Span], loops: Mapping[Span, Span], leader: Mappi
         return time, s.stream, s.started_seq if s.started_seq >= 0 else s.seq
 
     spans.sort(key=key)
-    rank = {s.row: i for i, s in enumerate(spans)}
-    edges = [
-        (rank[cause.row], rank[effect.row])
-        for cause, effect in _edges(spans, loops, leader)
-        if cause.row in rank and effect.row in rank
-    ]
-    return spans if all(cause < effect for cause, effect in edges) else [spans[i] for i in _sorted(len(spans), edges)]
+    rank = array("i", [-1]) * (max((s.row for s in spans), default=0) + 1)
+    for i, s in enumerate(spans):
+        rank[s.row] = i
+
+    def edges() -> Iterator[tuple[int, int]]:
+        for cause, effect in _edges(spans, loops, leader):
+            pair = rank[cause.row], rank[effect.row]
+            if min(pair) >= 0:
+                yield pair
+
+    if all(cause < effect for cause, effect in edges()):  # mostly
+        return spans
+    return [spans[i] for i in _sorted(len(spans), list(edges()))]
 
 
 def _edges(spans: list[Span], loops: Mapping[Span, Span], leader: Mapping[Span, Span]) -> Iterator[tuple[Span, Span]]:

@@ -6,8 +6,10 @@ arguments, then order. No id is made up.
 
 from __future__ import annotations
 
+import bisect
+from array import array
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from otel_agentrec.journal.facts import Kind
@@ -20,6 +22,8 @@ __all__ = ["Pairing", "agent_of", "call_ids", "calls_of"]
 
 Json = Any
 Named = Callable[[Span], str | None]
+_LOOK = 64
+"""So many requests with one call id, before and after a tool, are looked at."""
 
 
 def calls_of(model: Span) -> tuple[Call, ...]:
@@ -58,6 +62,44 @@ def agent_of(s: Span) -> Span | None:
 
 def _when(s: Span) -> tuple[int, tuple[str, int]]:
     return (s.start if s.start is not None else 0), s.place
+
+
+class _Asked:
+    """All calls that models asked for, by call id; a few bytes each."""
+
+    def __init__(self, models: list[Span]) -> None:
+        self._models = models
+        owners, numbers, ids = array("i"), array("h"), array("q")
+        for n, model in enumerate(models):
+            for i, (call_id, _) in enumerate(calls_of(model)):
+                if call_id is not None:
+                    owners.append(n)
+                    numbers.append(i)
+                    ids.append(call_id)
+        order = sorted(range(len(ids)), key=ids.__getitem__)  # stable: equal ids stay in the order of the models
+        self._ids = array("q", [ids[k] for k in order])
+        self._owners = array("i", [owners[k] for k in order])
+        self._numbers = array("h", [numbers[k] for k in order])
+
+    def by_id(self, call_id: int) -> Sequence[tuple[Span, int]]:
+        """The requests with this call id, earlier ones first: (model call, index of the call)."""
+        return _Requests(self, bisect.bisect_left(self._ids, call_id), bisect.bisect_right(self._ids, call_id))
+
+    def at(self, k: int) -> tuple[Span, int]:
+        return self._models[self._owners[k]], self._numbers[k]
+
+
+class _Requests(Sequence[tuple[Span, int]]):
+    """A slice of the calls; made as it is looked at, as some servers repeat one id for ever."""
+
+    def __init__(self, asked: _Asked, start: int, stop: int) -> None:
+        self._asked, self._range = asked, range(start, stop)
+
+    def __len__(self) -> int:
+        return len(self._range)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._asked.at(self._range[i])
 
 
 class Pairing:
@@ -134,27 +176,28 @@ class Pairing:
     # --- by call id ---------------------------------------------------------------------------------------------------
 
     def _by_id(self, models: list[Span], tools: list[Span]) -> None:
-        asked: dict[int, list[tuple[Span, int]]] = defaultdict(list)
-        for model in models:
-            for i, (call_id, _) in enumerate(calls_of(model)):
-                if call_id:
-                    asked[call_id].append((model, i))
+        asked = _Asked(models)
         for tool in tools:
             call_id = call_id_of(tool)
-            found = self._nearest(tool, asked.get(call_id, [])) if call_id is not None else None
+            found = self._meant(tool, asked.by_id(call_id)) if call_id is not None else None
             if found is not None:
                 self._claim(*found, tool)
 
-    def _nearest(self, tool: Span, candidates: list[tuple[Span, int]]) -> tuple[Span, int] | None:
+    def _meant(self, tool: Span, requests: Sequence[tuple[Span, int]]) -> tuple[Span, int] | None:
         """The request that is meant: in the tool's run, else in its session; the latest one before the tool."""
+        if not requests:
+            return None
+        now = bisect.bisect_right(requests, _when(tool), key=lambda request: _when(request[0]))
+        near = [
+            requests[i]
+            for i in (*range(now - 1, max(-1, now - _LOOK), -1), *range(now, min(len(requests), now + _LOOK)))
+        ]
         run, session, agent = self._run_of(tool), self._session_of(tool), agent_of(tool)
-        mine = [c for c in candidates if self._run_of(c[0]) == run]
+        mine = [request for request in near if self._run_of(request[0]) == run]
         if not mine and session is not None and is_alone(tool):
-            mine = [c for c in candidates if self._session_of(c[0]) == session]
-        before = [c for c in mine if _when(c[0]) <= _when(tool)]
-        if before:
-            return max(before, key=lambda c: (agent_of(c[0]) == agent, _when(c[0])))
-        return min(mine, key=lambda c: _when(c[0]), default=None)
+            mine = [request for request in near if self._session_of(request[0]) == session]
+        before = [request for request in mine if _when(request[0]) <= _when(tool)]
+        return next((r for r in before if agent_of(r[0]) == agent), next(iter(before or mine), None))
 
     # --- by name, arguments, order ------------------------------------------------------------------------------------
 

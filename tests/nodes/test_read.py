@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import secrets
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +104,34 @@ def test_it_yields_as_it_reads(tmp_path: Path) -> None:
 def test_a_path_without_a_recording_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(RecordingNotFound):
         read_nodes(tmp_path / "none")
+
+
+def test_a_fold_keeps_less_than_300_bytes_per_record(tmp_path: Path) -> None:
+    t = Telling()
+    for run in range(10):
+        agent, trace = secrets.token_hex(8), secrets.token_hex(16)
+        t.span("RUN_STARTED", agent, trace=trace, at=(run, None))
+        for i in range(40):
+            model, tool, call = (secrets.token_hex(8) for _ in range(3))
+            around = {"trace": trace, "parent": agent, "path": [agent], "session": f"session-{run}"}
+            facts = {
+                **asks((call, "f", "{}")),
+                "responseId": f"resp_{model}",
+                "inputTokens": 1000 + i,
+                "outputTokens": 900 + i,
+            }
+            t.span("NODE_STARTED", model, kind="MODEL", **around, at=(10 * i, None))
+            t.model(model, **around, at=(10 * i, 10 * i + 4), facts=facts)
+            t.tool(tool, **around, at=(10 * i + 5, 10 * i + 9), facts=does("f", "{}", "r", call))
+    recording = Recording(write(tmp_path, t))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        view = fold(recording)
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    records = len(list(view.leading))
+    assert records == 800
+    assert kept / records < 300
