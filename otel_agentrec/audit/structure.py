@@ -140,8 +140,13 @@ class Structure:
         elif type_ in _ENDS:
             self._end(event.get("trace"))
         elif type_ == "DROPPED":
+            count = payload.get("count")
             self.dropped.append(
-                {"index": index, "count": payload.get("count"), "reason": printable(payload.get("reason"))}
+                {
+                    "index": index,
+                    "count": count if type(count) is int else None,
+                    "reason": printable(payload.get("reason")),
+                }
             )
             del self.dropped[MOST_GAPS:]
         elif type_ == "STREAM_OPENED":
@@ -172,9 +177,9 @@ class Structure:
                 "stream": self._name,
                 "index": index,
                 "type": event["type"],
-                "nodeType": payload.get("type") or payload.get("kind"),
+                "nodeType": printable(payload.get("type") or payload.get("kind")),
                 "name": printable(payload.get("name")),
-                "run": event.get("run"),
+                "run": printable(event.get("run")),
                 "traceId": key[0],
                 "spanId": key[1],
             }
@@ -186,7 +191,7 @@ class Structure:
 
 
 def _span_key(trace: Json) -> tuple[str, str] | None:
-    return (str(trace.get("traceId")), str(trace.get("spanId"))) if isinstance(trace, dict) else None
+    return (str(trace.get("traceId"))[:64], str(trace.get("spanId"))[:64]) if isinstance(trace, dict) else None
 
 
 def _parsed(e: bytes) -> dict[str, Json] | None:
@@ -197,6 +202,8 @@ def _parsed(e: bytes) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
-def printable(value: Json) -> str:
-    """A value out of a file as one short line: no control characters reach a terminal."""
+def printable(value: Json) -> str | None:
+    """A value out of a file as one short line: no control characters reach a terminal. None stays None."""
+    if value is None:
+        return None
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(value)[:200])

@@ -23,6 +23,7 @@ from otel_agentrec.journal.lines import MAX_LINE, open_lines, size_of
 __all__ = ["Checked", "Fault", "Observer", "check_stream"]
 
 _DOMAIN = b"agentrec/content/1\0"
+_HEX = b"0123456789abcdef"
 _LONG = 1 << 16
 """From this length on, hashing in two steps is cheaper than making one piece of the bytes."""
 _OPEN = b'{"$c":"'
@@ -172,7 +173,7 @@ def _references(e: bytes) -> list[tuple[bytes, bytes]]:
     found = []
     for part in e.split(_OPEN)[1:]:
         commitment, size = part[:64], part[74 : part.find(b"}", 74)]
-        if part[64:74] != b'","bytes":' or not size.isdigit() or not commitment.isalnum():
+        if part[64:74] != b'","bytes":' or not size.isdigit() or commitment.translate(None, _HEX):
             return REFERENCE.findall(e)
         found.append((commitment, size))
     return found
@@ -211,9 +212,10 @@ class _Cells:
         out.references += len(references)
         if out.content_fault is not None:
             return
-        for i, (commitment, size) in enumerate(references):
-            if not self._fits(seq, i, commitment, int(size)):
-                self._diagnose(seq, i, commitment, int(size))
+        for i, (commitment, digits) in enumerate(references):
+            size = int(digits) if len(digits) < 16 else -1
+            if not self._fits(seq, i, commitment, size):
+                self._diagnose(seq, i, commitment, size)
                 if out.content_fault is not None:
                     return
             self._advance()

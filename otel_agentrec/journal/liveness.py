@@ -26,7 +26,8 @@ def is_locked(path: str | os.PathLike[str], *, probe: bool = True) -> bool:
         stat = Path(path).stat()
     except (OSError, ValueError):
         return False
-    if (os.major(stat.st_dev), os.minor(stat.st_dev), stat.st_ino) in _listed():
+    listed = _listed()
+    if listed and (os.major(stat.st_dev), os.minor(stat.st_dev), stat.st_ino) in listed:
         return True
     return probe and _probe(path)
 

@@ -158,6 +158,8 @@ class Recording:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not os.fspath(path):
+            raise RecordingNotFound("no path was given")
         self.path = Path(path)
         try:
             is_dir = self.path.is_dir()
@@ -229,10 +231,14 @@ class Recording:
                 f"{self.path} is no recording",
                 'its lines should read {"event":…,"hash":…,"prevHash":…}; spans in OTLP files go through: otel-agentrec ingest',
             )
-        prefix = f"{SESSIONS}/" if self.directory.name == SESSIONS and name != f"{INDEX}{_EVENTS}" else ""
-        if prefix:
-            self.directory = self.directory.parent
-        return StreamFile(prefix + name.removesuffix(_EVENTS), self.path)
+        stem = name.removesuffix(_EVENTS)
+        if self.directory.name == SESSIONS:
+            session = StreamFile(f"{SESSIONS}/{stem}", self.path)
+            first = session.first()
+            if first is not None and first.stream == session.name:  # else a recording that happens to have this name
+                self.directory = self.directory.parent
+                return session
+        return StreamFile(stem, self.path)
 
 
 def looks_like_stream(path: Path) -> bool:

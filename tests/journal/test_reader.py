@@ -89,7 +89,13 @@ def test_what_is_no_recording_is_one_clear_line(tmp_path: Path, made, error, say
 @pytest.mark.parametrize("path", ["a\0b", "x" * 5000, ""])
 def test_a_hostile_path_is_not_found(tmp_path: Path, path: str) -> None:
     with pytest.raises(RecordingNotFound):
-        Recording(str(tmp_path / "none" / path) if path else str(tmp_path))
+        Recording(str(tmp_path / path) if path else "")
+
+
+def test_a_recording_may_itself_be_called_sessions(tmp_path: Path) -> None:
+    path = build.Stream(tmp_path / "sessions", NAME).write()
+    assert [s.name for s in Recording(path).streams()] == [NAME]
+    assert [e.stream for e in read_events(tmp_path / "sessions")] == [NAME]
 
 
 def test_a_content_file_points_to_its_stream(tmp_path: Path) -> None:
