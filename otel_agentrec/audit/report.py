@@ -165,6 +165,8 @@ def sum_up(
         worst = dataclasses.replace(streams[0], file=None, events=0)
     elif worst is index and worst.exit_code == OK:
         worst = dataclasses.replace(worst, file=None)
+    if worst.exit_code in (OK, UNPROVEN):
+        worst = dataclasses.replace(worst, content=_content(streams))
     return dataclasses.replace(
         worst,
         gaps=tuple(gap for report in everything for gap in report.gaps),
@@ -174,3 +176,12 @@ def sum_up(
         streams=tuple(streams),
         index_report=index,
     )
+
+
+def _content(streams: Sequence[VerifyReport]) -> str:
+    """One word for the content of all streams, none of which is at fault."""
+    states = [report.content for report in streams]
+    erased = sum(int(state.split()[1]) for state in states if state.startswith("erased "))
+    if erased:
+        return f"erased {erased}"
+    return next((state for state in ("unchecked", "verified") if state in states), "none")

@@ -28,7 +28,8 @@ MAX_ELEMENTS = 1 << 20
 """Most elements that one list may come to; more is hostile (a few short splices can name any number)."""
 MAX_STEPS = 1 << 22
 _SMALL = 16 << 10
-_HEAD_BYTES = 96
+_AHEAD = 128 << 10
+"""How far a wanted cell may lie behind the last one that was read before it is searched for, in bytes."""
 _ENTRY = 400
 """What an entry of a cache weighs beside its value, in bytes."""
 MAX_SCAN = 256 << 20
@@ -229,27 +230,29 @@ class _CellFile:
                 return None
         wanted = _number(seq, i)
         try:
-            return self._at(self._next, wanted) or self._found(wanted)
+            return self._from(self._next, wanted, _AHEAD) or self._found(wanted)
         except OSError:
             return None
 
-    def _at(self, offset: int, wanted: int) -> bytes | None:
-        """The line at ``offset``, if it is the wanted cell; reading goes on behind it."""
+    def _from(self, offset: int, wanted: int, ahead: int = 1) -> bytes | None:
+        """The wanted cell's line, if it begins within ``ahead`` bytes from ``offset``; the next search begins behind it."""
         assert self._file is not None
         self._file.seek(offset)
-        if _number_of(self._file.read(_HEAD_BYTES)) != wanted:
-            return None
-        self._file.seek(offset)
-        line = self._file.readline(MAX_LINE)
-        if not line.endswith(b"\n"):
-            return None
-        self._next = offset + len(line)
-        return line[:-1]
+        end = offset + ahead
+        while offset < end and (line := self._file.readline(MAX_LINE)):
+            number = _number_of(line)
+            if number == wanted and line.endswith(b"\n"):
+                self._next = offset + len(line)
+                return line[:-1]
+            if number is not None and number > wanted:
+                break
+            offset += len(line)
+        return None
 
     def _found(self, wanted: int) -> bytes | None:
         assert self._file is not None
         size = self._file.seek(0, 2)
-        line = self._at(bisect_lines(self._file, size, wanted, _number_of), wanted)
+        line = self._from(bisect_lines(self._file, size, wanted, _number_of), wanted)
         if line is None and size <= MAX_SCAN:
             # a damaged number leads the bisection astray; where every cell stands is then looked up once
             if size != self._scanned:
@@ -258,7 +261,7 @@ class _CellFile:
                 found = ((offset, _number_of(line)) for offset, line in lines(self._file, 0, size))
                 self._offsets = {number: offset for offset, number in found if number is not None}
             if wanted in self._offsets:
-                line = self._at(self._offsets[wanted], wanted)
+                line = self._from(self._offsets[wanted], wanted)
         return line
 
 

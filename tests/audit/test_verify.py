@@ -68,6 +68,14 @@ def test_the_json_of_a_directory_has_the_worst_stream_and_all_of_them(tmp_path: 
     )
 
 
+def test_one_stream_without_content_does_not_speak_for_the_others(tmp_path: Path) -> None:
+    build.Stream(tmp_path, "20250101T000000Z-1-aa").write()
+    build.small(tmp_path)
+    report = verify(tmp_path)
+    assert [r.content for r in report.streams or ()] == ["none", "verified", "verified"]
+    assert (report.exit_code, report.content) == (3, "verified")
+
+
 def test_a_single_stream_uses_the_index_beside_it(tmp_path: Path) -> None:
     recording = build.small(tmp_path)
     report = verify(recording.streams[0].path)
@@ -339,7 +347,8 @@ def test_an_erased_cell_is_fine_only_if_the_index_names_it(tmp_path: Path) -> No
     recording.index.event("ERASED", {"stream": ONE, "cells": [[1, 1], [9, 9]], "reason": "asked"})
     recording.write()
     report = verify(tmp_path)
-    assert (report.exit_code, report.streams and report.streams[0].content) == (0, "erased 1")
+    assert (report.exit_code, report.content) == (0, "erased 1")
+    assert [r.content for r in report.streams or ()] == ["erased 1", "verified"]
     stream.cells[1] = stub + b"\n"
     recording.write()
     assert brief(verify(tmp_path)) == (1, "payload_mismatch", f"{ONE}.content.jsonl", 1)
