@@ -120,6 +120,8 @@ class NodeIoRecord:
     flags: list[str] = field(default_factory=list)
     attributes: dict[str, Json] | None = None
     """What the span said beyond the facts above, as it said it."""
+    evaluations: list[dict[str, Json]] = field(default_factory=list)
+    """Judgements of this call, the oldest first: ``[{name, score, label, explanation, evaluatedAtEpochMs}]``."""
 
     def to_json(self) -> dict[str, Json]:
         """The record with camelCase keys, ready for JSON. Every field is present; absent is ``None``."""

@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("otel_agentrec.cli.runs", "List the runs of a recording, newest first."),
     "show": ("otel_agentrec.cli.show", "Show a run as a timeline."),
     "nodes": ("otel_agentrec.cli.nodes", "Print the model and tool calls of a recording."),
+    "stats": ("otel_agentrec.cli.stats", "Count calls, tokens, times, errors and losses."),
+    "score": ("otel_agentrec.cli.score", "Attach an evaluation to a call."),
     "verify": ("otel_agentrec.cli.verify", "Check that nothing in a recording was changed."),
 }
 """Command -> (module that holds it under the name ``command``, one line of help)."""

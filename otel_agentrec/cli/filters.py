@@ -40,15 +40,21 @@ class Filter:
     since: int | None = None
     grep: re.Pattern[str] | None = None
 
+    def place_fits(self, run: str | None, session: str | None, start: int | None) -> bool:
+        """Whether something of this run and session that began at this time (ms) can pass."""
+        return (
+            (self.run is None or (run or "").startswith(self.run))
+            and (self.session is None or _like(session, self.session))
+            and (self.since is None or self.since <= (start or 0))
+        )
+
     def fits(self, record: NodeIoRecord) -> bool:
         return (
-            (self.run is None or (record.run_id or "").startswith(self.run))
-            and (self.session is None or _like(record.session_id, self.session))
+            self.place_fits(record.run_id, record.session_id, record.started_at_epoch_ms or record.captured_at_epoch_ms)
             and (self.node_type is None or record.node_type.value == self.node_type)
             and (self.model is None or _like(record.model_id, self.model) or _like(record.response_model, self.model))
             and (self.tool is None or _like(record.tool_name, self.tool))
             and (self.status is None or record.status == self.status)
-            and (self.since is None or self.since <= (record.started_at_epoch_ms or record.captured_at_epoch_ms or 0))
             and (self.grep is None or any(self.grep.search(text) for text in texts(record)))
         )
 

@@ -14,6 +14,7 @@ from otel_agentrec.cli.wording import (
     asked,
     count,
     duration,
+    judged,
     moment,
     run_duration,
     run_notes,
@@ -152,6 +153,8 @@ def _rest(run: Run, record: NodeIoRecord) -> Text:
         parts.append((f"  {count(record.retry_count, 'retry', 'retries')}", "yellow"))
     if record.answered_from:
         parts.append(("  answered from a recording", "yellow"))
+    if record.evaluations:
+        parts.append((f"  {plain(judged(record), 80)}", "cyan"))
     if record.flags:
         parts.append((f"  [{plain(', '.join(record.flags), 80)}]", "yellow"))
     if record.node_type is NodeType.TOOL and (arguments := asked(record, WORDS)):

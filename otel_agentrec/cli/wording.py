@@ -19,6 +19,8 @@ __all__ = [
     "clock",
     "count",
     "duration",
+    "judged",
+    "judgement",
     "moment",
     "run_duration",
     "run_notes",
@@ -136,6 +138,19 @@ def said(record: NodeIoRecord, limit: int) -> str:
     if record.node_type is NodeType.TOOL:
         return _brief(record.outputs, limit)
     return ""
+
+
+def judged(record: NodeIoRecord) -> str:
+    """``quality=0.8, tone=friendly``: what evaluations say of a call; empty when there are none."""
+    return ", ".join(judgement(evaluation) for evaluation in record.evaluations)
+
+
+def judgement(evaluation: Mapping[str, Json]) -> str:
+    """``quality=0.8 (pass)``, ``tone=friendly``."""
+    name, score, label = (evaluation.get(key) for key in ("name", "score", "label"))
+    if score is None:
+        return f"{name}={label if label is not None else '?'}"
+    return f"{name}={json.dumps(score, default=str)}" + (f" ({label})" if label is not None else "")
 
 
 def _message(message: Json, limit: int) -> str:

@@ -116,9 +116,13 @@ class Recovered(Payload):
 
 @event("STREAM_SEALED")
 class StreamSealed(Payload):
-    """The last line of a stream that was closed; ``count`` = number of events before this one."""
+    """The last line of a stream that was closed; ``count`` = number of events before this one.
+
+    ``counters``: what the process counted since it last told (``swallowed`` exceptions, ``late`` events …), zeros left out.
+    """
 
     count: int
+    counters: dict[str, int] | None = None
 
 
 # --- run --------------------------------------------------------------------------------------------------------------

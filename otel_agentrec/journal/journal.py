@@ -13,6 +13,7 @@ import sys
 import threading
 import weakref
 from collections import Counter, deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,6 +46,7 @@ class Journal:
         durability: ``written``: in the kernel before ``append`` returns (survives the process); ``fsync``: on disk
             (survives the machine).
         segment_bytes: a stream that has grown to this size is sealed, and goes on in a new one.
+        counted: gives what the process counted since it was asked last, for STREAM_SEALED.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Journal:
         opened: dict[str, Any] | None = None,
         durability: Durability = "written",
         segment_bytes: int = 256 << 20,
+        counted: Callable[[], dict[str, int]] = dict,
     ) -> None:
         self.directory = Path(directory)
         self.counters: Counter[str] = Counter()
@@ -65,6 +68,7 @@ class Journal:
         self._opened = dict(opened or {})
         self._fsync = durability == "fsync"
         self._segment_bytes = segment_bytes
+        self._counted = counted
         self._prev_stream: dict[str, Any] | None = None
         self._writer: StreamWriter | None = None
         self._index: Index | None = None
@@ -195,7 +199,7 @@ class Journal:
         self._leave()
         try:
             self._tell_lost(writer)
-            done = writer.seal(sync=self._fsync)
+            done = writer.seal(self._counted(), sync=self._fsync)
         except OSError as e:
             self._failed(e, 0)
         return done

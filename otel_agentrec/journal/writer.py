@@ -124,14 +124,19 @@ class StreamWriter:
         """(events written, descriptors to sync in this order: content before the events that name it)."""
         return self._seq, [fd for fd in (self._content_fd, self._fd) if fd is not None and fd >= 0]
 
-    def seal(self, *, sync: bool = False) -> SealedAt:
-        """Write STREAM_SEALED, list it in the index, and close; ``sync``: wait until all is on disk.
+    def seal(self, counters: dict[str, int] | None = None, *, sync: bool = False) -> SealedAt:
+        """Write STREAM_SEALED, list it in the index, and close.
+
+        Args:
+            counters: what the process counted, for whoever reads the stream.
+            sync: wait until all is on disk.
 
         Raises:
             OSError: the last line could not be written; the stream is closed all the same.
         """
         try:
-            done = self.append(make_draft("STREAM_SEALED", {"count": self._seq}, Envelope(), self.cache))
+            payload = {"count": self._seq, **({"counters": counters} if counters else {})}
+            done = self.append(make_draft("STREAM_SEALED", payload, Envelope(), self.cache))
             if sync:
                 for fd in self.sync_state()[1]:
                     os.fsync(fd)

@@ -18,14 +18,17 @@ from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.copies import mark_reexports, split_conflicts
+from otel_agentrec.nodes.evaluations import Evaluations
+from otel_agentrec.nodes.identity import record_id
 from otel_agentrec.nodes.loops import Loops
+from otel_agentrec.nodes.losses import Losses
 from otel_agentrec.nodes.memo import Memo
 from otel_agentrec.nodes.merge import merge_calls
 from otel_agentrec.nodes.order import cause_order
 from otel_agentrec.nodes.pairing import Pairing, agent_of, is_alone
-from otel_agentrec.nodes.record import Builder, message_memo, record_id
+from otel_agentrec.nodes.record import Builder, message_memo
 from otel_agentrec.nodes.recovery import Recovery
-from otel_agentrec.nodes.runs import Run, runs_of
+from otel_agentrec.nodes.runs import Run, agents_alone, runs_of
 from otel_agentrec.nodes.skeleton import MERGED, OPEN, REEXPORT, Span
 from otel_agentrec.nodes.source import MemorySource, RecordingSource, Source
 from otel_agentrec.nodes.table import Table
@@ -89,7 +92,8 @@ class View:
         order = cause_order(leading, loops, belonging.leader)
         _count_steps(order, belonging, repeats, loops, earlier)
         self._order = array("i", [s.row for s in order])
-        self._builder = Builder(source, belonging, self._pairing, earlier.messages)
+        self._evaluations = Evaluations(source, table.evaluations)
+        self._builder = Builder(source, belonging, self._pairing, self._evaluations, earlier.messages)
 
     @cached_property
     def runs(self) -> list[Run]:
@@ -110,17 +114,41 @@ class View:
         Args:
             run: only records of the run with this id.
         """
+        return (record for _, record in self.calls(run))
+
+    def calls(self, run: str | None = None, *, contents: bool = True) -> Iterator[tuple[Span, NodeIoRecord]]:
+        """:meth:`records`, each with its leading span; of a tool call without a span, the model call that asked for it.
+
+        Args:
+            run: only records of the run with this id.
+            contents: also what was said; without it a record takes a small part of the time (see :meth:`Builder.build`).
+        """
         recovery = Recovery(self._source, self._belonging, self._pairing, self.leading)
         for s in self.leading:
             wanted = run is None or self._belonging.run(s) == run
-            record = self._builder.build(s) if wanted and s.state != OPEN else None
+            record = self._builder.build(s, contents=contents) if wanted and s.state != OPEN else None
             if s.kind == Kind.MODEL:
-                messages = record.inputs["messages"] if record is not None else None
+                messages = record.inputs["messages"] if record is not None and contents else None
                 for model, index, call_id, result in recovery.passed(s, messages):
                     if run is None or self._belonging.run(model) == run:
-                        yield self._builder.recovered(model, index, call_id, result, s)
+                        yield model, self._builder.recovered(model, index, call_id, result, s, contents=contents)
             if record is not None:
-                yield record
+                yield s, record
+
+    @property
+    def agents_alone(self) -> list[Span]:
+        """Agents that tell of their use but have no model call below them; of nested ones the outermost."""
+        return agents_alone(self._table)
+
+    @property
+    def losses(self) -> Losses:
+        """What the recording says of its own gaps."""
+        return self._table.losses
+
+    @property
+    def evaluations(self) -> Evaluations:
+        """The judgements of records, agents and steps."""
+        return self._evaluations
 
     # --- for live use: the fold is made again and again over a window of recent spans ---------------------------------
 
@@ -151,6 +179,12 @@ class View:
     def awaits(self, model: Span) -> bool:
         """Did a model call ask for a call that no tool span answers yet?"""
         return self._pairing.awaits(model)
+
+    def run(self, s: Span) -> str:
+        return self._belonging.run(s)
+
+    def session(self, s: Span) -> str | None:
+        return self._belonging.session(s)
 
     def turn(self, s: Span) -> str | None:
         return self._belonging.turn(s)

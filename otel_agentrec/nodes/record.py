@@ -6,21 +6,20 @@ import uuid
 from typing import Any
 
 from otel_agentrec.nodes.belonging import Belonging
+from otel_agentrec.nodes.evaluations import Evaluations
+from otel_agentrec.nodes.identity import RECORD_NAMESPACE, record_id
 from otel_agentrec.nodes.memo import Memo
 from otel_agentrec.nodes.pairing import Pairing, calls_of
-from otel_agentrec.nodes.skeleton import OTHER_EXPORT, Span
+from otel_agentrec.nodes.skeleton import Span
 from otel_agentrec.nodes.sound import record_of, text_or_none
 from otel_agentrec.nodes.source import Place, Source
 from otel_agentrec.nodes.text import calls_in, is_cut, parsed, reasoning_in, text_in
 from otel_agentrec.nodes.told import Told
 from otel_agentrec.records import JournalRef, NodeIoRecord, NodeType, node_id
 
-__all__ = ["RECORD_NAMESPACE", "Builder", "message_memo", "record_id"]
+__all__ = ["Builder", "message_memo"]
 
 Json = Any
-
-RECORD_NAMESPACE = uuid.UUID("6b1f8c2e-0f5d-5a57-9a4e-3f0d8e6f7a10")
-"""Namespace of all record ids that are not given: UUIDv5 of ``<traceId>/<spanId>`` in it."""
 
 
 def message_memo() -> Memo:
@@ -28,28 +27,28 @@ def message_memo() -> Memo:
     return Memo(_parsed_message)
 
 
-def record_id(s: Span) -> str:
-    """The id of a span's record. An export that contradicts the first one is told apart by its place."""
-    name = f"{s.trace}/{s.span}" if s.trace else s.span
-    if s.marks & OTHER_EXPORT:
-        name += f"/{s.stream}#{s.seq}"
-    return str(uuid.uuid5(RECORD_NAMESPACE, name))
-
-
 class Builder:
     """Builds records; content is read from the source when a record is asked for."""
 
-    def __init__(self, source: Source, belonging: Belonging, pairing: Pairing, messages: Memo) -> None:
+    def __init__(
+        self, source: Source, belonging: Belonging, pairing: Pairing, evaluations: Evaluations, messages: Memo
+    ) -> None:
         self._source, self._belonging, self._pairing = source, belonging, pairing
+        self._evaluations = evaluations
         self._headers: dict[Place, dict[str, Json]] = {}
         self._messages = messages
 
-    def build(self, s: Span) -> NodeIoRecord:
-        """The record of the call that ``s`` leads."""
-        told = Told(self._source, s)
+    def build(self, s: Span, *, contents: bool = True) -> NodeIoRecord:
+        """The record of the call that ``s`` leads.
+
+        Args:
+            contents: also what was said. Without it, messages, arguments, results, texts, error messages and explanations
+                are None, and nothing is flagged as truncated; it takes a small part of the time.
+        """
+        told = Told(self._source, s, contents=contents)
         facts, flags = told.facts, told.flags()
         kind = NodeType(s.kind)
-        own = self._tool(s, facts, flags) if kind is NodeType.TOOL else self._model(told)
+        own = self._tool(s, facts, flags) if kind is NodeType.TOOL else self._model(told, contents)
         run, turn = self._belonging.run(s), self._belonging.turn(s)
         start, end = told.times()
         if start is not None and end is not None and end < start:
@@ -85,18 +84,22 @@ class Builder:
             answered_from=s.extra.answered if s.extra is not None else None,
             flags=sorted(set(flags)),
             attributes=facts.get("attributes"),
+            evaluations=self._evaluations.of(told.members, contents=contents),
             **own,
         )
 
-    def recovered(self, model: Span, index: int, call_id: str, result: Json, seen_in: Span) -> NodeIoRecord:
+    def recovered(
+        self, model: Span, index: int, call_id: str, result: Json, seen_in: Span, *, contents: bool = True
+    ) -> NodeIoRecord:
         """A tool call without a span, whose result was seen in the messages of a later model call."""
         name = calls_of(model)[index][1]
-        asked = self._pairing.asked_arguments(model)
+        asked = self._pairing.asked_arguments(model) if contents else []
         run, turn = self._belonging.run(model), self._belonging.turn(model)
-        event = self._source.event(seen_in.place)
+        event = self._source.outline(seen_in.place)
         arguments = asked[index] if index < len(asked) else None
+        own_id = str(uuid.uuid5(RECORD_NAMESPACE, f"{run}/{call_id}/{record_id(model)}"))
         return NodeIoRecord(
-            record_id=str(uuid.uuid5(RECORD_NAMESPACE, f"{run}/{call_id}/{record_id(model)}")),
+            record_id=own_id,
             node_type=NodeType.TOOL,
             node_id=node_id(NodeType.TOOL, run, turn, model.step, call_id, name),
             run_id=run,
@@ -104,17 +107,18 @@ class Builder:
             turn_id=turn,
             step=model.step,
             inputs={"name": name, "arguments": arguments, "callId": call_id},
-            outputs=parsed(result),
+            outputs=parsed(result) if contents else None,
             tool_name=name,
             tool_call_id=call_id,
             agent_name=self._belonging.agent_name(model),
             dialect="recovered",
             trace_id=model.trace or None,
             journal=JournalRef(event.stream, event.seq, event.hash),
+            evaluations=self._evaluations.of_record(own_id, contents=contents),
         )
 
-    def _model(self, told: Told) -> dict[str, Any]:
-        facts, header = told.facts, self._header(told)
+    def _model(self, told: Told, contents: bool) -> dict[str, Any]:
+        facts, header = told.facts, self._header(told) if contents else {}
         model = facts.get("model") or facts.get("responseModel")
         messages, raw = self._parsed(facts.get("outputMessages")), facts.get("outputRaw")
         text, reasoning = text_or_none(facts.get("outputText")), text_or_none(facts.get("reasoningText"))

@@ -14,7 +14,7 @@ from otel_agentrec.nodes.skeleton import ENDED, FAILED, MERGED, OPEN, OTHER_EXPO
 from otel_agentrec.nodes.source import Source
 from otel_agentrec.nodes.table import Table
 
-__all__ = ["Run", "runs_of"]
+__all__ = ["Run", "agents_alone", "runs_of"]
 
 Json = Any
 
@@ -131,7 +131,7 @@ def _run(
     starts = [s.start for s in spans if s.start is not None]
     ends = [s.end for s in spans if s.end is not None]
     models = [s for s in counted if s.kind == Kind.MODEL and not s.marks & OTHER_EXPORT]
-    spenders = [*models, *_alone(spans)]
+    spenders = [*models, *agents_alone(spans)]
     sessions = {x for s in (agents or counted) if (x := belonging.session(s))} or {
         s.session for s in counted if s.session
     }
@@ -152,10 +152,14 @@ def _run(
     )
 
 
-def _alone(spans: list[Span]) -> list[Span]:
-    """Agents without a model call below them; of nested ones the outermost."""
+def agents_alone(spans: Iterable[Span]) -> list[Span]:
+    """Agents without a model call below them (remote ones): what they say of tokens counts. Of nested ones the outermost.
+
+    Args:
+        spans: is gone through more than once.
+    """
     with_models = {above for s in spans if s.kind == Kind.MODEL for above in s.lineage()}
-    alone = [s for s in spans if s.kind == Kind.AGENT and s not in with_models]
+    alone = {s: None for s in spans if s.kind == Kind.AGENT and s not in with_models}
     return [s for s in alone if not any(above in alone for above in s.lineage())]
 
 

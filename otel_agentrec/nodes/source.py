@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
-from otel_agentrec.journal.events import Event
+from otel_agentrec.journal.events import Event, content_of
 from otel_agentrec.journal.facts import RawList
 from otel_agentrec.journal.normal import restore
 from otel_agentrec.journal.reader import Recording, Resolver, StreamFile
@@ -24,6 +24,8 @@ __all__ = ["MemorySource", "Place", "RecordingSource", "Source"]
 Json = Any
 _NEAR = 32
 """So many events are read through, and remembered, rather than looked up."""
+_HOLDERS = ("facts", "record")
+"""Payload keys below which content stands."""
 
 
 class Place(NamedTuple):
@@ -42,6 +44,10 @@ class Source(Protocol):
 
     def event(self, place: Place) -> Event:
         """One event, its payload with all content. Raises LookupError when there is none."""
+        ...
+
+    def outline(self, place: Place) -> Event:
+        """One event without what was said: content is left out, but not the mark of content that was not recorded."""
         ...
 
     def facts(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
@@ -80,6 +86,10 @@ class MemorySource:
         )
         return dataclasses.replace(event, payload={**event.payload, **payload})
 
+    def outline(self, place: Place) -> Event:
+        event = self._by_place[place]
+        return dataclasses.replace(event, payload=_without_content(event))
+
     def facts(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
         return {k: _plain(v) for k, v in facts_of(self._by_place[place]).items() if k in keys}
 
@@ -104,6 +114,10 @@ class RecordingSource:
     def event(self, place: Place) -> Event:
         event = self._cursors[place.stream].at(place.seq)
         return dataclasses.replace(event, payload=self._sent(self._resolver(place.stream).resolve(event)))
+
+    def outline(self, place: Place) -> Event:
+        event = self._cursors[place.stream].at(place.seq)
+        return dataclasses.replace(event, payload=self._sent(_without_content(event)))
 
     def facts(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
         event = self._cursors[place.stream].at(place.seq)
@@ -159,6 +173,21 @@ class _Cursor:
             if event.seq >= seq:
                 break
         return self._recent[seq] if seq in self._recent else self._stream.at(seq)
+
+
+def _without_content(event: Event) -> dict[str, Json]:
+    """The payload without what was said."""
+    said = content_of(event.type)
+
+    def kept(node: dict[str, Json], prefix: str) -> dict[str, Json]:
+        out: dict[str, Json] = {}
+        for key, value in node.items():
+            if prefix + key in said and not (isinstance(value, dict) and "$off" in value):
+                continue
+            out[key] = kept(value, f"{prefix}{key}.") if key in _HOLDERS and isinstance(value, dict) else value
+        return out
+
+    return kept(event.payload, "") if said else event.payload
 
 
 def _plain(value: Json) -> Json:

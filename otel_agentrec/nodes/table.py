@@ -7,6 +7,7 @@ from typing import Any
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
+from otel_agentrec.nodes.losses import Losses
 from otel_agentrec.nodes.skeleton import (
     ENDED,
     FAILED,
@@ -42,6 +43,9 @@ class Table:
         self.rows = Rows()
         self.by_record: list[tuple[str, Place]] = []
         """(record id or span id, place) of later events whose span was not known when they were read."""
+        self.evaluations: dict[str, list[Place]] = {}
+        """record id -> where EVALUATED events stand that name it"""
+        self.losses = Losses()
         self.unusable = 0
         """Events whose payload has not the shape of its type."""
         self._index = SpanIndex(self.rows)
@@ -92,6 +96,12 @@ class Table:
             return self._interrupted(e)
         elif e.type in ("NODE_AMENDED", "NODE_ANSWERED", "MODEL_RETRY"):
             return self._amended(e)
+        elif e.type == "EVALUATED":
+            judged = e.payload.get("recordId")
+            if isinstance(judged, str) and isinstance(e.payload.get("name"), str):
+                self.evaluations.setdefault(judged, []).append(Place(e.stream, e.seq))
+        elif e.type in ("DROPPED", "STREAM_SEALED"):
+            self.losses.add(e)
         return None
 
     # --- the events of one span ---------------------------------------------------------------------------------------

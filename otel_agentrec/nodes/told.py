@@ -24,10 +24,14 @@ class Told:
 
     ``facts`` are those of the leading span; what it does not tell is filled up from the other spans, outermost first.
     Tokens come from one span and are never summed; status and error are those of the outermost span.
+
+    Args:
+        contents: also read what was said.
     """
 
-    def __init__(self, source: Source, leader: Span) -> None:
+    def __init__(self, source: Source, leader: Span, *, contents: bool = True) -> None:
         self._source = source
+        self._event = source.event if contents else source.outline
         self.members = leader.members()
         self.events: list[Event] = []
         self.each: list[Facts] = []
@@ -45,10 +49,10 @@ class Told:
 
     def _read(self, s: Span) -> tuple[Event, Facts]:
         """The leading event of a span, and the facts of all its events: the first one to tell a fact counts."""
-        event = self._source.event(s.place)
+        event = self._event(s.place)
         facts = dict(facts_of(event))
         for place in self._further(s, "attributes_dropped" in (facts.get("flags") or ())):
-            for key, value in facts_of(self._source.event(place)).items():
+            for key, value in facts_of(self._event(place)).items():
                 if facts.get(key) is None:
                     facts[key] = value
         return event, facts
@@ -96,5 +100,5 @@ class Told:
         """Start and end in nanoseconds; of an interrupted call the end is when the recorder gave it up."""
         s = self.members[0]
         if s.end is None and s.extra is not None and s.extra.interrupted is not None:
-            return s.start, self._source.event(s.extra.interrupted).ts * 1_000_000
+            return s.start, self._source.outline(s.extra.interrupted).ts * 1_000_000
         return s.start, s.end
