@@ -159,8 +159,16 @@ class Pairing:
         same = [i for i, (_, name) in enumerate(calls) if name and same_name(name, calls[tool.call_no][1] or "")]
         if len(same) > 1:
             asked, mine = self.asked_arguments(tool.asked), self._own_arguments(tool)
-            same = [i for i in same if i < len(asked) and asked[i] == mine]
+            same = [i for i in same if i < len(asked) and _likeness(mine, asked[i]) == _EQUAL]
         return call_ids(self._source, tool.asked)[tool.call_no] if same == [tool.call_no] else None
+
+    def named_arguments(self, tool: Span, told: Json) -> Json:
+        """The arguments of a tool call; some telemetry tells a single one bare, and the call that asked for it names it."""
+        if tool.asked is not None and tool.call_no >= 0 and not isinstance(told, (dict, list)) and told is not None:
+            asked = self.asked_arguments(tool.asked)
+            if tool.call_no < len(asked) and _is_value_of(told, asked[tool.call_no]):
+                return asked[tool.call_no]
+        return parsed(told)
 
     def asked_arguments(self, model: Span) -> list[Json]:
         """The arguments of each call in ``calls_of(model)``; empty when they are not known."""
@@ -253,17 +261,34 @@ class Pairing:
         for s in tool.members():
             arguments = self._source.facts(s.place, ("arguments",)).get("arguments")
             if arguments is not None:
-                return parsed(arguments)
+                return arguments
         return None
 
 
-def _likeness(mine: Json, asked: Json) -> int:
-    """2 for equal arguments, 1 when the tool only has more of them (defaults were filled in), else 0."""
-    if mine == asked:
-        return 2
+_EQUAL = 2
+
+
+def _likeness(told: Json, asked: Json) -> int:
+    """``_EQUAL`` for equal arguments, 1 when the tool only has more of them (defaults were filled in), else 0.
+
+    Args:
+        told: the tool's arguments as its span tells them.
+        asked: those of the call, parsed.
+    """
+    mine = parsed(told)
+    if mine == asked or _is_value_of(told, asked):
+        return _EQUAL
     if isinstance(mine, dict) and isinstance(asked, dict) and all(k in mine and mine[k] == v for k, v in asked.items()):
         return 1
     return 0
+
+
+def _is_value_of(told: Json, asked: Json) -> bool:
+    """Is this the one argument of the call, told without its name?"""
+    if told is None or isinstance(told, (dict, list)) or not isinstance(asked, dict) or len(asked) != 1:
+        return False
+    (value,) = asked.values()
+    return value in (told, parsed(told))
 
 
 def is_alone(tool: Span) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from otel_agentrec.journal.events import Event
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.evaluations import Evaluations
 from otel_agentrec.nodes.identity import RECORD_NAMESPACE, record_id
@@ -158,7 +159,7 @@ class Builder:
         if is_cut(result):
             flags.append("output_truncated")
         return {
-            "inputs": {"name": name, "arguments": parsed(arguments), "callId": call_id},
+            "inputs": {"name": name, "arguments": self._pairing.named_arguments(s, arguments), "callId": call_id},
             "outputs": parsed(result),
             "output_text": text_or_none(facts.get("outputText")),
             "tool_name": name,
@@ -166,21 +167,34 @@ class Builder:
         }
 
     def _header(self, told: Told) -> dict[str, Json]:
-        """Instructions, tools and parameters of a model call: the first REQUEST_HEADER that its spans point at."""
-        for event in told.events:
-            seq = record_of(event).get("header")
-            if not isinstance(seq, int):
-                continue
-            place = Place(event.stream, seq)
-            if place not in self._headers:
-                try:
-                    self._headers[place] = self._source.event(place).payload
-                except LookupError:  # the header's line is damaged
-                    continue
-                if len(self._headers) > 16:
-                    self._headers.pop(next(iter(self._headers)))
-            return self._headers[place]
-        return {}
+        """Instructions, tools and parameters of a model call, filled up from all its spans, outermost first.
+
+        Instructions only from the span that tells the messages: another one may have them among its messages.
+        """
+        found: dict[str, Json] = {}
+        telling = next((facts for facts in told.each if facts.get("messages") is not None), None)
+        for event, facts in zip(told.events, told.each, strict=True):
+            for key, value in self._header_of(event).items():
+                if key == "parameters" and isinstance(value, dict):
+                    found[key] = {**value, **found.get(key, {})}
+                elif key != "instructions" or telling is None or facts is telling:
+                    found.setdefault(key, value)
+        return found
+
+    def _header_of(self, event: Event) -> dict[str, Json]:
+        """The payload of the REQUEST_HEADER that an event points at."""
+        seq = record_of(event).get("header")
+        if not isinstance(seq, int):
+            return {}
+        place = Place(event.stream, seq)
+        if place not in self._headers:
+            try:
+                self._headers[place] = self._source.event(place).payload
+            except LookupError:  # the header's line is damaged
+                return {}
+            if len(self._headers) > 16:
+                self._headers.pop(next(iter(self._headers)))
+        return self._headers[place]
 
 
 def _tool_calls(messages: Json, calls: Json) -> list[dict[str, Json]] | None:

@@ -19,11 +19,17 @@ _OF_ONE_SPAN = {*TOKENS, "status", "errorType", "errorMessage", "retryCount", "r
 """Facts that are not filled up from the other spans of a call, or in a way of their own."""
 
 
+def _tells_more(key: str, earlier: Json, later: Json) -> bool:
+    """A limit on attributes throws the oldest away: of messages in attributes of their own, the beginning."""
+    return key == "messages" and isinstance(earlier, list) and isinstance(later, list) and len(earlier) > len(later)
+
+
 class Told:
     """The facts of one call.
 
     ``facts`` are those of the leading span; what it does not tell is filled up from the other spans, outermost first.
-    Tokens come from one span and are never summed; status and error are those of the outermost span.
+    Tokens come from one span and are never summed; one that counts the same may add the details. Status and error are
+    those of the outermost span.
 
     Args:
         contents: also read what was said.
@@ -45,7 +51,8 @@ class Told:
                 if key not in _OF_ONE_SPAN and self.facts.get(key) is None:
                     self.facts[key] = value
         counted = next((f for f in self.each if any(f.get(key) is not None for key in TOKENS[:2])), self.each[0])
-        self.facts.update({key: counted.get(key) for key in TOKENS})
+        agreed = [f for f in self.each if all(f.get(key) == counted.get(key) for key in TOKENS[:2])]
+        self.facts.update({key: next((f[key] for f in agreed if f.get(key) is not None), None) for key in TOKENS})
 
     def _read(self, s: Span) -> tuple[Event, Facts]:
         """The leading event of a span, and the facts of all its events: the first one to tell a fact counts."""
@@ -53,7 +60,7 @@ class Told:
         facts = dict(facts_of(event))
         for place in self._further(s, "attributes_dropped" in (facts.get("flags") or ())):
             for key, value in facts_of(self._event(place)).items():
-                if facts.get(key) is None:
+                if facts.get(key) is None or _tells_more(key, value, facts[key]):
                     facts[key] = value
         return event, facts
 

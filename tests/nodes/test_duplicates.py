@@ -106,6 +106,37 @@ def test_the_outermost_span_with_content_leads_but_the_outermost_gives_the_statu
     )
 
 
+def test_token_details_may_come_from_a_span_that_counts_the_same() -> None:
+    t = Telling()
+    t.model("outer", at=(0, 9), scope="scope.b", facts={"outputText": "x", "inputTokens": 9, "outputTokens": 2})
+    t.model("inner", parent="outer", at=(1, 8), facts={"inputTokens": 9, "outputTokens": 2, "cacheReadTokens": 4})
+    (record,) = fold(t.events).records()
+    assert (record.input_tokens, record.output_tokens, record.cache_read_tokens) == (9, 2, 4)
+    t = Telling()
+    t.model("outer", at=(0, 9), scope="scope.b", facts={"outputText": "x", "inputTokens": 9, "outputTokens": 2})
+    t.model("inner", parent="outer", at=(1, 8), facts={"inputTokens": 5, "outputTokens": 2, "cacheReadTokens": 4})
+    (record,) = fold(t.events).records()
+    assert (record.input_tokens, record.cache_read_tokens) == (9, None), (
+        "it counts otherwise: 9 may leave out the cached 4"
+    )
+
+
+def test_the_request_is_filled_up_from_all_spans_of_a_call_but_the_instructions() -> None:
+    t = Telling()
+    outer = t.tell("REQUEST_HEADER", {"parameters": {"base_url": "u", "top_p": 1}})
+    inner = t.tell(
+        "REQUEST_HEADER",
+        {"tools": [{"name": "f"}], "parameters": {"top_p": 2, "seed": 3}, "instructions": ["Be brief."]},
+    )
+    messages = [text("system", "Be brief."), text("user", "hi")]
+    t.model("outer", at=(0, 9), scope="scope.b", facts={"messages": messages, "outputText": "x"}, header=outer.seq)
+    t.model("inner", parent="outer", at=(1, 8), facts={"outputText": "x"}, header=inner.seq)
+    (record,) = fold(t.events).records()
+    assert record.inputs["tools"] == [{"name": "f"}]
+    assert record.inputs["parameters"] == {"base_url": "u", "top_p": 1, "seed": 3}
+    assert record.inputs["systemInstructions"] is None, "they stand among the messages"
+
+
 def test_a_model_call_below_a_tool_or_an_agent_is_a_call_of_its_own():
     t = Telling()
     t.model("outer", at=(0, 9), facts=SAID)

@@ -91,6 +91,26 @@ def test_tools_without_call_ids_pair_by_name_arguments_then_order():
     assert view.runs[0].unpaired == []
 
 
+def test_a_single_argument_told_without_its_name_is_named_by_the_call_that_asked() -> None:
+    t = Telling()
+    t.agent("a0", at=(0, 99))
+    t.model(
+        "m1",
+        parent="a0",
+        at=(0, 1),
+        facts=asks(("c1", "f", '{"city": "A"}'), ("c2", "f", '{"city": "7"}'), ("c3", "g", '{"x": 1, "y": 1}')),
+    )
+    t.tool("without id", parent="a0", at=(2, 3), facts=does("f", "7"))
+    t.tool("with id", parent="a0", at=(3, 4), facts=does("f", "A", call_id="c1"))
+    t.tool("of two", parent="a0", at=(4, 5), facts=does("g", "1", call_id="c3"))
+    t.tool("unasked", parent="a0", at=(5, 6), facts=does("z", "A"))
+    records = by_span(t)
+    assert (records["without id"].tool_call_id, records["without id"].inputs["arguments"]) == ("c2", {"city": "7"})
+    assert records["with id"].inputs["arguments"] == {"city": "A"}
+    assert records["of two"].inputs["arguments"] == 1, "which of the two it is, nobody knows"
+    assert records["unasked"].inputs["arguments"] == "A"
+
+
 def test_two_agents_in_one_run_pair_with_their_own_calls():
     t = Telling()
     t.agent("root", at=(0, 99))

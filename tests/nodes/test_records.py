@@ -188,6 +188,16 @@ def started(t: Telling, **facts):
     t.span("NODE_STARTED", "m", kind="MODEL", at=(5, None), facts=facts)
 
 
+@pytest.mark.parametrize(("flags", "known"), [(["attributes_dropped"], 3), ([], 1)])
+def test_a_limit_on_attributes_costs_the_end_the_beginning_of_the_messages(flags: list[str], known: int) -> None:
+    t = Telling()
+    history = [text("user", str(i)) for i in range(3)]
+    t.span("NODE_STARTED", "m", kind="MODEL", at=(0, None), facts={"messages": history})
+    t.model("m", at=(0, 1), facts={"messages": history[2:], "flags": flags, "outputText": "x"})
+    (record,) = fold(t.events).records()
+    assert len(record.inputs["messages"]) == known
+
+
 def test_a_started_call_of_a_dead_stream_is_interrupted():
     t = Telling()
     started(t, model="gpt", messages=[text("user", "hi")])

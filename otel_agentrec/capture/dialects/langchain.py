@@ -2,7 +2,8 @@
 
 A message comes in one of three forms: constructor ``{lc, type: "constructor", id: […, "AIMessage"], kwargs: {…}}``, dict
 ``{type: "ai", data: {…}}``, plain ``{type: "ai", content, …}``. A chat model is asked with ``{messages: [[message]]}`` and
-answers with an LLMResult: ``{generations: [[{text, message, generation_info}]], llm_output}``.
+answers with an LLMResult: ``{generations: [[{text, message, generation_info}]], llm_output}`` (in JavaScript
+``generationInfo``, ``llmOutput``).
 """
 
 from __future__ import annotations
@@ -59,12 +60,13 @@ def said(value: Json) -> Said | None:
         made = message(generation.get("message")) if held is not None else _plain_answer(generation)
         if made is not None:
             told.append(made)
-        details = [_mapping(generation.get("generation_info")), _mapping((held or {}).get("response_metadata"))]
+        info = generation.get("generation_info", generation.get("generationInfo"))
+        details = [_mapping(info), _mapping((held or {}).get("response_metadata"))]
         told_of.extend(details)
         reason = _first(details, ("finish_reason", "stop_reason"))
         if reason is not None:
             reasons.append(reason)
-    told_of.append(_mapping(value.get("llm_output")))
+    told_of.append(_mapping(value.get("llm_output", value.get("llmOutput"))))
     return Said(told, reasons or None, _first(told_of, ("id",)), _first(told_of, ("model_name", "model")))
 
 
@@ -72,8 +74,13 @@ def listed(value: Json) -> list[Json] | None:
     """A list of messages in the schema; None when there is anything else in it, or nothing."""
     if not isinstance(value, _LISTS) or not value:
         return None
-    made = [message(m) for m in value]
-    return None if any(m is None for m in made) else made
+    made: list[Json] = []
+    for m in value:
+        told = message(m)
+        if told is None:
+            return None
+        made.append(told)
+    return made
 
 
 def message(value: Json) -> Json:

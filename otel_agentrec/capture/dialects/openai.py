@@ -63,10 +63,17 @@ def said(value: Json) -> Said | None:
 
 
 def listed(value: Sequence[Json]) -> list[Json] | None:
-    """Messages of the chat API or items of the Responses API; None when there is anything else in the list."""
-    if not all(isinstance(m, Mapping) and ("role" in m or m.get("type") in _ITEMS) for m in value):
-        return None
-    return items(value)
+    """Messages of the chat API or items of the Responses API; None when there is anything else in it, or nothing.
+
+    Other APIs have messages with roles too, but blocks of content whose type only their keys tell.
+    """
+    for m in value:
+        if not isinstance(m, Mapping) or not ("role" in m or _is_item(m)):
+            return None
+        content = m.get("content")
+        if isinstance(content, _LISTS) and not all(isinstance(b, str) or _has_type(b) for b in content):
+            return None
+    return items(value) if value else None
 
 
 def items(value: Sequence[Json]) -> list[Json]:
@@ -84,6 +91,14 @@ def items(value: Sequence[Json]) -> list[Json]:
             out.append(made)
         calling = is_call
     return out
+
+
+def _is_item(m: Mapping[str, Json]) -> bool:
+    return isinstance(m.get("type"), str) and m["type"] in _ITEMS
+
+
+def _has_type(block: Json) -> bool:
+    return isinstance(block, Mapping) and isinstance(block.get("type"), str)
 
 
 # --- chat completions ---------------------------------------------------------------------------------------------------

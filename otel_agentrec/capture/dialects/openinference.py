@@ -76,7 +76,7 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     facts = Facts(dialect=NAME, operation=operation)
     if inferred:
         facts.flags.append("operation_inferred")
-    _take_identity(span, kind, rest, facts)
+    _take_identity(span, rest, facts)
     tokens.take(rest, facts)
     failed = False
     if kind == Kind.MODEL:
@@ -130,7 +130,7 @@ def _only_prepares(span: SpanView) -> bool:
     return bool(dot) and method.startswith("_") and not any(key.startswith(_OF_MODEL) for key in span.attributes)
 
 
-def _take_identity(span: SpanView, kind: str, rest: dict[str, Any], facts: Facts) -> None:
+def _take_identity(span: SpanView, rest: dict[str, Any], facts: Facts) -> None:
     identity.take_given(rest, facts)
     take = rest.pop
     metadata = loaded(rest.get("metadata"))
@@ -138,11 +138,9 @@ def _take_identity(span: SpanView, kind: str, rest: dict[str, Any], facts: Facts
     facts.session_id = text(take("session.id", None)) or next(
         (told for key in ("session_id", "conversation_id", "thread_id") if (told := text(metadata.get(key)))), None
     )
-    facts.agent_name = text(take("agent.name", None))
-    if facts.agent_name is None and kind == Kind.AGENT:
+    facts.agent_name = text(take("agent.name", None)) or text(metadata.get("lc_agent_name"))
+    if facts.agent_name is None and facts.operation == "invoke_agent":
         facts.agent_name = text(rest.get("graph.node.id")) or span.name.removesuffix(".run") or None
-    elif facts.agent_name is None:
-        facts.agent_name = text(metadata.get("lc_agent_name"))
     facts.provider = text(take("llm.provider", None))
     system = text(rest.get("llm.system"))
     if system is not None and facts.provider in (None, system):

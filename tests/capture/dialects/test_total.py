@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -9,28 +10,50 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_agentrec.capture.dialects import DIALECTS, genai, log_use, messages, read, started, tokens
+from otel_agentrec.capture.dialects import DIALECTS, genai, log_use, messages, raw, read, started, tokens
 from otel_agentrec.capture.spans import DroppedCounts, LogView, SpanEvent, SpanView
 from otel_agentrec.capture.steps import ended_event, header_of, started_event
 from otel_agentrec.journal.canonical import canonical_any
 from otel_agentrec.journal.facts import Facts, RawList
 
+SOURCES = "".join(path.read_text() for path in Path(genai.__file__).parent.glob("*.py"))
 KEYS = sorted(
     {
-        *re.findall(
-            r'"((?:gen_ai|mcp|openai|agentrec|error|session|user)\.[a-z_.]+)"', Path(genai.__file__).read_text()
-        ),
+        *re.findall(r'"([a-z_]+(?:\.[a-z_]+)+)"', SOURCES),
         *(key for keys in tokens.SPELLINGS.values() for key in keys),
         "gen_ai.usage.audio.input_tokens",
         "gen_ai.request.temperature",
         "gen_ai.request.",
+        "metadata",
     }
 )
+LEVELS = (
+    "0 1 message role content contents message_content type text image url tool_call tool_calls id function name arguments "
+    "tool_call_id tool json_schema prompt completion"
+)
+LISTS = ["llm.input_messages", "llm.output_messages", "llm.tools", "llm.prompts", "llm.choices"]
+FLAT = st.tuples(st.sampled_from(LISTS), st.lists(st.sampled_from(LEVELS.split()), min_size=1, max_size=7)).map(
+    lambda path: ".".join((path[0], *path[1]))
+)
 SCHEMA = (
-    "role parts type content id name arguments response result finish_reason function tool_calls text image_url url"
+    "role parts type content id name arguments response result finish_reason function tool_calls text image_url url messages "
+    "model input output system instructions choices message status tools generations kwargs lc data blocks raw args update "
+    "additional_kwargs source summary call_id"
+)
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from(
+        ["user", "ai", "tool", "function_call", "constructor", "ChatMessage(role='user', blocks=[1])", "x"]
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(SCHEMA.split()), inner, max_size=5),
+    max_leaves=16,
 )
 TEXTS = st.one_of(
     st.text(max_size=8),
+    PLAIN.map(json.dumps),
+    PLAIN.map(repr),
     st.sampled_from(
         [
             "chat",
@@ -62,7 +85,8 @@ VALUES = st.recursive(
     ),
     max_leaves=12,
 )
-ATTRIBUTES = st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=5), VALUES, max_size=12)
+ATTRIBUTES = st.dictionaries(st.sampled_from(KEYS) | FLAT | st.text(max_size=5), VALUES, max_size=12)
+KINDS = st.sampled_from(["LLM", "TOOL", "AGENT", "CHAIN", "EMBEDDING", "?"])
 EVENTS = st.tuples(
     st.sampled_from(["exception", "gen_ai.choice", "gen_ai.choice.delta", "other"]),
     st.integers(),
@@ -76,10 +100,13 @@ SPANS = st.fixed_dictionaries(
     {
         "name": TEXTS,
         "kind": st.integers(0, 5),
-        "scope": st.sampled_from(["", "an.instrumentation", "opentelemetry.instrumentation.genai.openai"]),
+        "scope": st.sampled_from(
+            ["", "an.instrumentation", "opentelemetry.instrumentation.genai.openai", "openinference.instrumentation.x"]
+        ),
         "start_ns": st.integers(),
         "end_ns": st.none() | st.integers(),
-        "attributes": ATTRIBUTES,
+        "attributes": ATTRIBUTES
+        | st.tuples(ATTRIBUTES, KINDS).map(lambda told: {**told[0], "openinference.span.kind": told[1]}),
         "events": st.lists(EVENTS, max_size=3).map(tuple),
         "status_code": st.integers(0, 3),
         "status_message": st.none() | st.text(max_size=3),
@@ -122,6 +149,14 @@ def test_what_was_normalised_once_stays_the_same(value: Any) -> None:
     for normal in (messages.message, messages.part, messages.definition):
         once = normal(value)
         assert canonical_any(normal(once)) == canonical_any(once)
+
+
+@given(PLAIN | VALUES)
+def test_any_value_is_a_request_and_an_answer_or_none(value: Any) -> None:
+    for told in (raw.asked(value), raw.said(value)):
+        if told is not None:
+            assert isinstance(told.messages, list)
+            canonical_any(told.messages)
 
 
 def test_every_dialect_says_what_it_reads() -> None:
