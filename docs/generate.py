@@ -8,6 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from otel_agentrec.capture.metrics import COUNTERS, WRITE_DESCRIPTION, WRITE_DURATION
 from otel_agentrec.settings import TABLE
 
 DOCS = Path(__file__).parent
@@ -22,7 +23,16 @@ def settings() -> str:
     return "\n".join(rows)
 
 
-PARTS = {"settings": settings}
+def metrics() -> str:
+    """The table of :mod:`otel_agentrec.capture.metrics`."""
+    rows = ["| metric | kind | unit | what |", "|---|---|---|---|"]
+    for name, (unit, description) in COUNTERS.items():
+        rows.append(f"| `agentrec.{name}` | counter | `{unit}` | {description} |")
+    rows.append(f"| `{WRITE_DURATION}` | histogram | `s` | {WRITE_DESCRIPTION} |")
+    return "\n".join(rows)
+
+
+PARTS = {"settings": settings, "metrics": metrics}
 
 
 def in_step(text: str) -> str:

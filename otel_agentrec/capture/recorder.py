@@ -7,12 +7,13 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterable
+from time import perf_counter_ns
 from typing import Any
 
 from opentelemetry.sdk import version
 
 from otel_agentrec._version import __version__
-from otel_agentrec.capture import handed
+from otel_agentrec.capture import handed, metrics
 from otel_agentrec.capture.background import Background, on_event_loop
 from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
@@ -93,6 +94,7 @@ class Recorder:
         _RECORDERS.add(self)
         if settings.enabled:
             handed.taken_by(self)
+            self.guard.run("metrics", metrics.watch, self, self.counters, self._journal.counters)
 
     # --- what processors call -----------------------------------------------------------------------------------------
 
@@ -227,8 +229,11 @@ class Recorder:
 
     def _write(self, event: StepEvent, only_in: str | None = None) -> SealedAt | None:
         where = Envelope(event.run, event.session, event.turn, event.step, event.trace or None, event.scope)
+        begun = perf_counter_ns() if metrics.timing else 0
         done = self._journal.append(event.type, event.payload, where, only_in=only_in)
         if done is not None:
+            if begun:
+                metrics.wrote(perf_counter_ns() - begun)
             self._stream = done.stream
             if self._sealed and event.type != "PROVIDER_SEEN":
                 self.counters.add("late")
