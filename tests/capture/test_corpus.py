@@ -36,6 +36,12 @@ def last_user_text(record: dict[str, Json]) -> str:
     return next(text for text in reversed(texts) if text)
 
 
+def calls(record: dict[str, Json], want: dict[str, Json]) -> list[dict[str, Json]]:
+    """The tool calls of a record, with the keys that the telemetry tells."""
+    told = {key for call in want["toolCalls"] or () for key in call} or {"id", "name", "arguments"}
+    return [{key: value for key, value in call.items() if key in told} for call in record["toolCalls"] or ()]
+
+
 def model_facts(record: dict[str, Json], want: dict[str, Json]) -> dict[str, tuple[Json, Json]]:
     """What was found and what is right, by name."""
     told: dict[str, tuple[Json, Json]] = {
@@ -44,7 +50,7 @@ def model_facts(record: dict[str, Json], want: dict[str, Json]) -> dict[str, tup
         "retryCount": (record["retryCount"], want["retryCount"]),
         "outputText": (record["outputText"], want["outputText"]),
         "reasoningText": (record["reasoningText"], want["reasoningText"]),
-        "toolCalls": (record["toolCalls"] or [], want["toolCalls"]),
+        "toolCalls": (calls(record, want), want["toolCalls"]),
     }
     if want["model"]:
         told["modelId"] = (record["modelId"], next((m for m in want["model"] if m == record["modelId"]), "another"))

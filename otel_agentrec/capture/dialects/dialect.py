@@ -14,6 +14,10 @@ Reading = tuple[str, Facts]
 """A kind (``Kind.MODEL`` …) and the facts of the span."""
 
 
+def _all(kind: str, log: LogView) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One telemetry convention.
@@ -29,6 +33,8 @@ class Dialect:
             record, is not read.
         span_names: first words of span names that this convention gives to steps.
         joined_logs: names of log events that ``read`` takes facts from.
+        takes: whether ``read`` makes facts of a joined log record, given the kind of the span that the record names. What it
+            leaves is recorded as it is.
         kept_logs: first parts of names of log events that are recorded as they are.
         versions: what it was checked against, for the table in the documentation.
         unknown: what this telemetry does not tell, for the same table.
@@ -40,6 +46,7 @@ class Dialect:
     key_prefixes: tuple[str, ...] = ()
     span_names: tuple[str, ...] = ()
     joined_logs: tuple[str, ...] = ()
+    takes: Callable[[str, LogView], bool] = _all
     kept_logs: tuple[str, ...] = ()
     versions: str = ""
     unknown: str = ""

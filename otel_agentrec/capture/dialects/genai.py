@@ -1,7 +1,10 @@
 """The GenAI semantic conventions of OpenTelemetry: current attributes, and the older spellings of the same convention.
 
-Attributes may be JSON strings (as spans carry them) or structured (as events do, and spans since SDK 1.45). Read besides the
-span: the event ``gen_ai.client.inference.operation.details``, whose attributes are those of the span, and exception events.
+Attributes may be JSON strings (as spans carry them) or structured (as events do, and spans since SDK 1.45). What was said may
+also stand in events, as log records or on the span: in one with all details (``genai_details``), one per message
+(``genai_messages``) or one with the whole prompt (``genai_prompts``). What is told in several of these ways counts once: the
+span's attributes first, then in this order. What a span *is* only the span itself tells: a log record that names a span may
+be meant for another one below it.
 """
 
 from __future__ import annotations
@@ -9,10 +12,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from otel_agentrec.capture.dialects import identity, messages, outcome, tokens
+from otel_agentrec.capture.dialects import (
+    genai_details,
+    genai_messages,
+    genai_prompts,
+    identity,
+    messages,
+    outcome,
+    tokens,
+)
 from otel_agentrec.capture.dialects.dialect import Dialect, Reading
 from otel_agentrec.capture.dialects.values import same, text, texts, was_cut
-from otel_agentrec.capture.spans import ERROR, LogView, SpanView
+from otel_agentrec.capture.spans import ERROR, LogView, SpanEvent, SpanView
 from otel_agentrec.journal.facts import Facts, Kind, RawList
 from otel_agentrec.journal.jsontext import parse
 
@@ -44,9 +55,8 @@ KIND_OF_OPERATION: dict[str, str] = {
     "delete_memory": Kind.STEP,
 }
 
-_DETAILS = "gen_ai.client.inference.operation.details"
 _EXCEPTION = "gen_ai.client.operation.exception"
-_DELTAS = ("gen_ai.choice.delta", "gen_ai.choice", "gen_ai.content.completion.chunk", "gen_ai.content.completion")
+_DELTAS = ("gen_ai.choice.delta", "gen_ai.content.completion.chunk")
 
 _REQUEST = "gen_ai.request."
 _OLD_PARAMETERS = {
@@ -62,15 +72,14 @@ _AMBIENT = ("gen_ai.conversation.", "gen_ai.agent.", "gen_ai.workflow.")
 
 def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     """What a span is in this convention, and its facts; None when it is no agent step."""
-    rest: dict[str, Any] = {}
-    for log in logs:  # the span's own word wins over what an event repeats
-        if log.event_name == _DETAILS:
-            rest.update(log.attributes)
-    rest.update(span.attributes)
-    found = _recognise(span, rest)
+    found = _recognise(span, span.attributes)
     if found is None:
         return None
     kind, operation, inferred = found
+    taken = [log for log in logs if takes(kind, log)]
+    details = [event.attributes for event in span.events if event.name == genai_details.NAME]
+    details += [log.attributes for log in taken if log.event_name == genai_details.NAME]
+    rest = genai_details.merge(span.attributes, details)
     rest.pop("gen_ai.operation.name", None)
     facts = Facts(dialect=NAME, operation=operation)
     if inferred:
@@ -80,19 +89,30 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     _take_parameters(rest, facts)
     reasons = texts(rest.pop("gen_ai.response.finish_reasons", None))
     if kind == Kind.TOOL:
-        _take_tool(rest, facts)
+        _take_tool(rest, span.events, facts)
     else:
         in_messages = _take_messages(rest, facts)
-        reasons = reasons or in_messages
+        in_events = _take_conversation(rest, span.events, taken, facts) if kind != Kind.STEP else []
+        reasons = reasons or in_messages or in_events
     facts.finish_reasons = reasons or None
-    loose = _take_events(span, facts)
-    _take_outcome(span, logs, rest, facts)
+    loose = _take_events(span, kind, facts)
+    _take_outcome(span, taken, rest, facts)
     outcome.note_losses(span, rest, facts)
     if loose:
         rest["otel.events"] = loose
     if rest:
         facts.attributes = rest
     return kind, facts
+
+
+def takes(kind: str, log: LogView) -> bool:
+    """Whether a log record that names a span of this kind tells of it, and not of a model call below it."""
+    if log.event_name == _EXCEPTION:
+        return True
+    if log.event_name == genai_details.NAME:
+        operation = text(log.attributes.get("gen_ai.operation.name"))
+        return kind == KIND_OF_OPERATION.get(operation or "chat", Kind.MODEL)
+    return kind == Kind.MODEL and log.event_name in genai_messages.NAMES
 
 
 def _recognise(span: SpanView, attributes: Mapping[str, Any]) -> tuple[str, str | None, bool] | None:
@@ -179,11 +199,12 @@ def _take_parameters(rest: dict[str, Any], facts: Facts) -> None:
     facts.parameters = parameters
 
 
-def _take_tool(rest: dict[str, Any], facts: Facts) -> None:
+def _take_tool(rest: dict[str, Any], events: Sequence[SpanEvent], facts: Facts) -> None:
+    arguments, result = genai_messages.tool_io(events)
     facts.tool_name = text(rest.pop("gen_ai.tool.name", None))
     facts.tool_call_id = text(rest.pop("gen_ai.tool.call.id", None))
-    facts.arguments = rest.pop("gen_ai.tool.call.arguments", None)
-    facts.result = rest.pop("gen_ai.tool.call.result", None)
+    facts.arguments = rest.pop("gen_ai.tool.call.arguments", arguments)
+    facts.result = rest.pop("gen_ai.tool.call.result", result)
     if was_cut(facts.arguments):
         facts.flags.append("input_truncated")
     if was_cut(facts.result):
@@ -211,8 +232,35 @@ def _take_messages(rest: dict[str, Any], facts: Facts) -> list[str]:
     return reasons
 
 
-def _take_events(span: SpanView, facts: Facts) -> list[dict[str, Any]]:
+def _take_conversation(
+    rest: dict[str, Any], events: Sequence[SpanEvent], logs: Sequence[LogView], facts: Facts
+) -> list[str]:
+    """What events tell of the messages, where attributes don't or were cut. -> finish reasons that they name."""
+    told = genai_messages.in_logs(logs) if logs else genai_messages.NOTHING
+    on_span = genai_messages.in_span_events(events) if events else genai_messages.NOTHING
+    prompt, completion = genai_prompts.take(rest, events)
+    said, output = told.messages or on_span.messages or prompt, told.output or on_span.output or completion
+    if said is not None and _is_wanting(facts.messages, "input_truncated", facts):
+        facts.messages = [messages.message(m) for m in said]
+    if output is not None and _is_wanting(facts.output_messages, "output_truncated", facts):
+        facts.output_messages = [messages.message(m) for m in output]
+        facts.calls = messages.calls_of(facts.output_messages)
+    if facts.calls is None:
+        facts.calls = told.calls or on_span.calls
+    return [*(told.reasons or on_span.reasons or messages.finish_reasons_of(completion))]
+
+
+def _is_wanting(said: object, flag: str, facts: Facts) -> bool:
+    """Whether messages are not told yet, or only in part; the flag that says so is taken back."""
+    if flag in facts.flags:
+        facts.flags.remove(flag)
+        return True
+    return said is None
+
+
+def _take_events(span: SpanView, kind: str, facts: Facts) -> list[dict[str, Any]]:
     """The text of streamed pieces, where no output message holds it. -> the events that no fact was made of."""
+    read_already = _READ_EVENTS if kind != Kind.STEP else ("exception",)
     pieces: list[str] = []
     loose: list[dict[str, Any]] = []
     for event in span.events:
@@ -220,11 +268,14 @@ def _take_events(span: SpanView, facts: Facts) -> list[dict[str, Any]]:
             piece = _piece(event.attributes)
             if piece is not None:
                 pieces.append(piece)
-        elif event.name != "exception" and event.attributes:
+        elif event.name not in read_already and event.attributes:
             loose.append({"name": event.name, "time": str(event.ts_ns), "attributes": dict(event.attributes)})
     if pieces and not facts.output_messages:
         facts.output_text = "".join(pieces)
     return loose
+
+
+_READ_EVENTS = ("exception", genai_details.NAME, *genai_messages.NAMES, *genai_prompts.NAMES)
 
 
 def _piece(attributes: Mapping[str, Any]) -> str | None:
@@ -270,9 +321,10 @@ DIALECT = Dialect(
     ),
     key_prefixes=("gen_ai.", "mcp.method.name"),
     span_names=tuple(KIND_OF_OPERATION),
-    joined_logs=(_DETAILS, _EXCEPTION),
+    joined_logs=(genai_details.NAME, *genai_messages.NAMES, _EXCEPTION),
     kept_logs=("gen_ai.",),
-    versions="semantic-conventions-genai 1.42.0-dev; opentelemetry-instrumentation-genai-* 1.3b0, openai-v2 2.4b0",
+    takes=takes,
+    versions="semantic-conventions-genai 1.42.0-dev; opentelemetry-instrumentation-genai-* 1.3b0, openai-v2 2.1b0 to 2.4b0",
     unknown="retries (only HTTP child spans show them); the request of an answer whose content was not captured",
 )
 _SCOPE_PREFIXES = tuple(s for s in DIALECT.scopes if s.endswith("."))

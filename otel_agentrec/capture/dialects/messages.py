@@ -3,7 +3,8 @@
 The schema: ``{role, parts: [...], name?}``; a part is ``{type: text | reasoning, content}``, ``{type: tool_call, id, name,
 arguments}``, ``{type: tool_call_response, id, response}``, ``{type: blob, modality, mime_type, content}``, ``{type: uri,
 modality, uri}``, ``{type: file, modality, file_id}`` or anything else, kept as it is. Read besides it: chat messages of
-OpenAI (``content``, ``tool_calls``, ``tool_call_id``) and content blocks of Anthropic and of OpenAI's Responses.
+OpenAI (``content``, ``tool_calls``, ``tool_call_id``) and content blocks of Anthropic, of OpenAI's Responses and of Bedrock
+(``{text}``, ``{toolUse: {...}}``, without a type).
 
 Everything here is pure: equal input gives equal output, and what was normalised once stays the same. Tool arguments and
 results are never touched: whoever reads a record parses them.
@@ -18,7 +19,16 @@ from typing import Any
 from otel_agentrec.journal.facts import RawList
 from otel_agentrec.journal.jsontext import parse
 
-__all__ = ["calls_of", "definition", "finish_reasons_of", "message", "parsed_listing", "part", "raw_listing"]
+__all__ = [
+    "calls_of",
+    "definition",
+    "finish_reasons_of",
+    "is_block",
+    "message",
+    "parsed_listing",
+    "part",
+    "raw_listing",
+]
 
 Json = Any
 
@@ -52,8 +62,17 @@ def part(value: Json) -> Json:
     if not isinstance(value, Mapping):
         return value
     out = {key: v for key, v in value.items() if v is not None}
-    reader = _PARTS.get(out["type"]) if isinstance(out.get("type"), str) else None
+    if "type" not in out:
+        return _untyped(out)
+    reader = _PARTS.get(out["type"]) if isinstance(out["type"], str) else None
     return reader(out) if reader else out
+
+
+def is_block(value: Json) -> bool:
+    """Whether a value is a content block that :func:`part` knows by its looks."""
+    if not isinstance(value, Mapping):
+        return False
+    return isinstance(value.get("type"), str) or (len(value) == 1 and next(iter(value)) in _BLOCKS)
 
 
 def definition(value: Json) -> Json:
@@ -158,6 +177,12 @@ def _reasoning(out: dict[str, Json]) -> dict[str, Json]:
     return out
 
 
+def _bedrock_reasoning(out: dict[str, Json]) -> dict[str, Json]:
+    held = out.get("content")
+    text = held.get("reasoningText") if isinstance(held, Mapping) else None
+    return _reasoning(dict(text)) if isinstance(text, Mapping) else out
+
+
 def _tool_call(out: dict[str, Json]) -> dict[str, Json]:
     out["type"] = "tool_call"
     function = out.get("function")
@@ -233,12 +258,37 @@ _PARTS = {
     "function_call": _tool_call,
     "tool_call_response": _tool_call_response,
     "tool_result": _tool_call_response,
+    "reasoningContent": _bedrock_reasoning,
     "blob": _blob,
     "image": _source,
     "document": _source,
     "image_url": _image,
     "input_image": _image,
 }
+
+
+def _untyped(out: dict[str, Json]) -> dict[str, Json]:
+    """A content block of Bedrock's Converse, which has one key that tells what it is; anything else stays as it is."""
+    if len(out) != 1:
+        return out
+    key, held = next(iter(out.items()))
+    if key == "text" and isinstance(held, str):
+        return {"type": "text", "content": held}
+    if key not in _BLOCKS or not isinstance(held, Mapping):
+        return out
+    inner = {name: v for name, v in held.items() if v is not None}
+    if key == "toolUse":
+        _rename(inner, "toolUseId", "id")
+        return _tool_call(inner)
+    if key == "toolResult":
+        _rename(inner, "toolUseId", "id")
+        return _tool_call_response(inner)
+    if key == "reasoningContent":
+        return _bedrock_reasoning({"type": key, "content": inner})
+    return out
+
+
+_BLOCKS = ("text", "toolUse", "toolResult", "reasoningContent", "image", "document", "json")
 
 
 def _chat_message(out: dict[str, Json]) -> dict[str, Json]:

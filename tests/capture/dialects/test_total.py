@@ -87,12 +87,15 @@ VALUES = st.recursive(
 )
 ATTRIBUTES = st.dictionaries(st.sampled_from(KEYS) | FLAT | st.text(max_size=5), VALUES, max_size=12)
 KINDS = st.sampled_from(["LLM", "TOOL", "AGENT", "CHAIN", "EMBEDDING", "?"])
+JOINED = [name for dialect in DIALECTS for name in dialect.joined_logs]
+PAYLOAD = "content message tool_calls role id index finish_reason gen_ai.event.content gen_ai.prompt gen_ai.completion"
 EVENTS = st.tuples(
-    st.sampled_from(["exception", "gen_ai.choice", "gen_ai.choice.delta", "other"]),
+    st.sampled_from(
+        [*JOINED, "exception", "gen_ai.choice.delta", "gen_ai.content.prompt", "gen_ai.content.completion", "other"]
+    ),
     st.integers(),
-    st.dictionaries(st.sampled_from(["content", "message", "exception.type", "exception.message"]), VALUES),
+    st.dictionaries(st.sampled_from([*PAYLOAD.split(), "exception.type", "exception.message"]), VALUES),
 ).map(lambda told: SpanEvent(*told))
-JOINED = ["gen_ai.client.inference.operation.details", "gen_ai.client.operation.exception", "gen_ai.choice"]
 LOGS = st.tuples(st.sampled_from(JOINED), VALUES, ATTRIBUTES).map(
     lambda told: LogView("1" * 32, "2" * 16, told[0], body=told[1], attributes=told[2])
 )
@@ -165,4 +168,4 @@ def test_every_dialect_says_what_it_reads() -> None:
         assert dialect.versions
         assert all(log_use(name) == "join" for name in dialect.joined_logs)
     assert log_use("") == log_use("app.started") == "ignore"
-    assert log_use("gen_ai.choice") == "keep"
+    assert log_use("gen_ai.evaluation.result") == "keep"
