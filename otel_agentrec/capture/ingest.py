@@ -199,26 +199,32 @@ def _write(
     for links in survey.links():
         sink.links(links)
     lost: Counter[str] = Counter()
+    told: set[tuple[str, str]] = set()
     for file in files:
         for batch in file.batches(advance):
             for span in batch.spans:
                 report.spans += 1
+                joined = spill.of(span.trace_id, span.span_id)
                 try:
-                    reading = dialects.read(span, spill.of(span.trace_id, span.span_id))
+                    reading = dialects.read(span, joined)
                 except Exception as e:
                     lost[f"ingest: {type(e).__name__} in a dialect"] += 1
                     continue
                 if reading is None:
                     report.foreign += 1
-                else:
-                    _write_step(span, reading, survey, sink)
-                    _count(reading[0], report)
+                    continue
+                _write_step(span, reading, survey, sink)
+                _count(reading[0], report)
+                left = dialects.unread(reading, joined)
+                if left and (span.trace_id, span.span_id) not in told:
+                    told.add((span.trace_id, span.span_id))  # the span may come again
+                    for log in left:
+                        _write_log(log, sink, report)
             for log in batch.logs:
                 report.logs += 1
                 use = dialects.log_use(log.event_name)
                 if use == "keep" or (use == "join" and not survey.is_step(log.trace_id, log.span_id)):
-                    sink.append(log_event(log), log.resource)
-                    report.logs_recorded += 1
+                    _write_log(log, sink, report)
     for reason, count in lost.items():
         sink.dropped(count, reason)
 
@@ -239,6 +245,11 @@ def _write_step(span: SpanView, reading: dialects.Reading, survey: Survey, sink:
     header = sink.header(held, span, facts) if held is not None else None
     outermost = kind != Kind.AGENT or survey.is_outermost(span)
     sink.append(ended_event(span, kind, facts, outermost=outermost, header=header, provider=provider, via=via))
+
+
+def _write_log(log: LogView, sink: Out, report: IngestReport) -> None:
+    sink.append(log_event(log), log.resource)
+    report.logs_recorded += 1
 
 
 def _count(kind: str, report: IngestReport) -> None:

@@ -30,8 +30,8 @@ MAX_ATTEMPTS = 256
 MAX_ON_LOOP = 256 * 1024
 """Characters of attributes beyond which a span that ends on an event loop's thread is written by another thread."""
 _IMMUTABLE = (str, bytes, int, float, type(None))
-MAX_LOGS = 1_024
-"""Log records joined to one span."""
+MAX_LOGS = 16_384
+"""Log records joined to one span; a long history is one record per message."""
 
 
 class OpenSpan:
@@ -210,6 +210,7 @@ class OpenTable:
         """In the child: what is open belongs to the parent. It stays only as ancestors of what the child starts."""
         for entry in list(self._open.values()):
             entry.forked_from = forked_from
+            entry.logs = None
 
 
 class RecentKeys:

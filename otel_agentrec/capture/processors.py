@@ -10,7 +10,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk._logs import LogRecordProcessor, ReadWriteLogRecord
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
-from otel_agentrec.capture.guard import LOGGER_NAME, guarded
+from otel_agentrec.capture.guard import guarded
 from otel_agentrec.capture.recorder import Recorder, recorder_at
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.settings import Settings
@@ -75,9 +75,7 @@ class AgentRecLogProcessor(LogRecordProcessor):
 
     @guarded("on_emit")
     def on_emit(self, log_record: ReadWriteLogRecord) -> None:
-        scope = log_record.instrumentation_scope
-        if scope is None or not scope.name.startswith(LOGGER_NAME):  # our own log lines are not the agent's
-            self.recorder.log_emitted(log_record)
+        self.recorder.log_emitted(log_record)
 
     @guarded("shutdown")
     def shutdown(self) -> None:

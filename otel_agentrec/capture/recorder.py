@@ -19,6 +19,7 @@ from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.opening import Key, can_wait, is_large
+from otel_agentrec.capture.spans import from_sdk_log
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
 from otel_agentrec.capture.tracking import Tracker
@@ -124,11 +125,14 @@ class Recorder:
         self._ended(span)
 
     def log_emitted(self, data: Any) -> None:
-        if self._closed:
+        logs = self._tracker.logs
+        if self._closed or not logs.wants(data):
             return
-        if self._deferred is not None and _is_event(data):
-            self._deferred.drain(PATIENCE)  # its span may still wait to be known as open
-        self._take(self._tracker.log, data)
+        log = frozen(from_sdk_log(data))
+        if self._deferred is not None:
+            self._deferred.put(self._take, logs.emitted, log)
+        else:
+            self._take(logs.emitted, log)
 
     def _started(self, span: Any, processor: object) -> None:
         if not self._tracker.foreign_started(span):
@@ -288,12 +292,6 @@ class Recorder:
         self.counters.counts.update(dict.fromkeys(self.counters.counts, 0))
         self._told = {}
         self._tracker.table.after_fork(forked_from)
-
-
-def _is_event(data: Any) -> bool:
-    """Whether a log record has an event name, as those that tell of agent steps have."""
-    record = data.log_record
-    return bool(record.event_name or (record.attributes or {}).get("event.name"))
 
 
 _RECORDERS: weakref.WeakSet[Recorder] = weakref.WeakSet()

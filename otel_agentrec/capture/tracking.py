@@ -14,9 +14,10 @@ from opentelemetry.trace import SpanKind
 from otel_agentrec.capture import dialects, handed, steps
 from otel_agentrec.capture.attempts import attempt_of, summarise
 from otel_agentrec.capture.guard import Counters, Notices
+from otel_agentrec.capture.logs import LogTracker
 from otel_agentrec.capture.once import SaidOnce
-from otel_agentrec.capture.opening import Key, OpenSpan, OpenTable, RecentKeys, frozen
-from otel_agentrec.capture.spans import SpanView, from_sdk, from_sdk_log
+from otel_agentrec.capture.opening import Key, OpenSpan, OpenTable, RecentKeys
+from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.facts import Facts, Kind
 from otel_agentrec.journal.journal import StreamMoved
@@ -47,6 +48,7 @@ class Tracker:
         notices: Notices,
     ) -> None:
         self.table = OpenTable()
+        self.logs = LogTracker(self.table, self._write_log, counters)
         self._recent = RecentKeys(4_096)
         self._verdicts: dict[str, str] = {}
         self._write = write
@@ -171,6 +173,7 @@ class Tracker:
         if view is not None and said is not None:
             self._recent.add(key)
             self._journal_end(entry, view, *said, span)
+        self.logs.leave(entry, said)
         handed.forget(key)
         entry.release()
 
@@ -251,6 +254,7 @@ class Tracker:
             return
         view = entry.partial()
         said = dialects.read(view, entry.logs or ()) if view is not None else None
+        self.logs.leave(entry, said if said is not None and said[0] in NODES else None)
         if view is None or said is None or entry.forked_from is not None:
             return
         if said[0] not in NODES:
@@ -273,21 +277,6 @@ class Tracker:
 
         self._put(event, view)
 
-    # --- logs ---------------------------------------------------------------------------------------------------------
-
-    def log(self, data: Any) -> None:
-        """A log record: joined to its open span when its event name says that it tells facts of an agent step."""
-        record = data.log_record
-        name = record.event_name or (record.attributes or {}).get("event.name")
-        if not isinstance(name, str) or not name:
-            return
-        use = dialects.log_use(name)
-        if use == "ignore":
-            return
-        entry = self.table.get((record.trace_id or 0, record.span_id or 0)) if use == "join" else None
-        if entry is None or not entry.add_log(frozen(from_sdk_log(data))):
-            self._counters.add("logs_unjoined")
-
     # --- both ---------------------------------------------------------------------------------------------------------
 
     def _put(self, event: Callable[[], StepEvent], view: SpanView) -> None:
@@ -307,7 +296,10 @@ class Tracker:
             made.payload.pop(key, None)
         self._write(made, None)
 
-    def _placed(self, event: StepEvent, view: SpanView) -> StepEvent:
+    def _write_log(self, event: StepEvent, log: LogView) -> None:
+        self._write(self._placed(event, log), None)
+
+    def _placed(self, event: StepEvent, view: SpanView | LogView) -> StepEvent:
         """The event with what the settings say of its place."""
         if event.session is None and self._settings.session_attribute:
             told = view.attributes.get(self._settings.session_attribute)

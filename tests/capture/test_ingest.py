@@ -138,6 +138,21 @@ class TestLogs:
         assert [e["payload"]["name"] for e in found if e["type"] == "LOG_RECORDED"] == [self.DETAILS, "gen_ai.choice"]
         assert report.logs_recorded == 2
 
+    def test_what_is_said_of_a_call_below_is_recorded_by_itself(self, tmp_path: Path) -> None:
+        agent = span(1, "invoke_agent a", {"gen_ai.operation.name": "invoke_agent"})
+        told = [log("gen_ai.user.message", 1), log(self.DETAILS, 1, {"gen_ai.operation.name": "chat"})]
+        found, report = recorded(tmp_path, traces(agent, chat(2, parent=1)), traces(agent), logs(*told))
+        kept = [e for e in found if e["type"] == "LOG_RECORDED"]
+        assert [e["payload"]["name"] for e in kept] == ["gen_ai.user.message", self.DETAILS]
+        assert all(e["trace"]["spanId"] == f"{1:016x}" for e in kept)
+        assert report.logs_recorded == 2
+
+    def test_records_without_a_span_are_kept(self, tmp_path: Path) -> None:
+        lost = {**log("gen_ai.choice", 1), "traceId": "", "spanId": ""}
+        found, _ = recorded(tmp_path, traces(chat(1)), logs(lost))
+        (kept,) = (e for e in found if e["type"] == "LOG_RECORDED")
+        assert (kept["payload"]["name"], kept.get("trace")) == ("gen_ai.choice", None)
+
 
 class TestLosses:
     def test_quarantined_lines_are_counted_in_the_chain_and_told(self, tmp_path: Path) -> None:

@@ -265,22 +265,6 @@ def test_the_stream_is_sealed_after_the_last_processor(live: Live) -> None:
     assert events(live.path)[-1]["type"] == "STREAM_SEALED"
 
 
-def test_log_records_of_an_open_span_are_read_with_it_and_others_are_counted(live: Live) -> None:
-    logs = LoggerProvider(shutdown_on_exit=False)
-    logs.add_log_record_processor(AgentRecLogProcessor(live.processor))
-    logger = logs.get_logger("instrumentation")
-    details = "gen_ai.client.inference.operation.details"
-    body = [{"role": "user", "parts": [{"type": "text", "content": "from the log"}]}]
-    with live.tracer.start_as_current_span("chat m", attributes={"gen_ai.operation.name": "chat"}):
-        logger.emit(event_name=details, attributes={"gen_ai.input.messages": body})
-        logger.emit(event_name="something.else", attributes={"x": 1})
-        logger.emit(body="a plain line")
-        body[0]["parts"] = []  # the program goes on using its objects
-    logger.emit(event_name=details, attributes={})
-    assert "from the log" in contents(live.path)
-    assert live.stats["logs_unjoined"] == 1
-
-
 def test_a_second_processor_of_the_same_path_records_nothing_twice(
     live: Live, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,3 +23,15 @@ def test_records_come_back_by_span_in_their_order(monkeypatch: Any) -> None:
         assert held.of("t", "0") == [log for log in told if log.span_id == "0"]
         assert [log.event_name for log in held.of("t", "odd")] == ["deep"]
         assert held.of("t", "9") == []
+
+
+def test_a_record_that_was_exported_twice_counts_once() -> None:
+    deep: Any = 1
+    for _ in range(100_000):
+        deep = [deep]
+    told = [LogView("t", "s", "gen_ai.user.message", at, body={"content": "again"}) for at in (1, 2, 1, None, None)]
+    with LogSpill() as held:
+        for log in [*told, LogView("t", "deep", "deep", 1, body=deep), LogView("t", "deep", "deep", 1, body=[deep])]:
+            held.add(log)
+        assert [log.observed_ns for log in held.of("t", "s")] == [1, 2, None, None]
+        assert len(held.of("t", "deep")) == 2, "values too deep to compare are kept"

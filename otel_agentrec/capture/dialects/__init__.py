@@ -21,10 +21,12 @@ __all__ = [
     "Verdict",
     "log_use",
     "may_be_step",
+    "may_take",
     "read",
     "scope_verdict",
     "speaks",
     "started",
+    "unread",
 ]
 
 DIALECTS: tuple[Dialect, ...] = (
@@ -120,3 +122,24 @@ def log_use(event_name: str) -> Literal["join", "keep", "ignore"]:
     if event_name in _JOINED:
         return "join"
     return "keep" if event_name.startswith(_KEPT) and event_name else "ignore"
+
+
+def may_take(kind: str, log: LogView) -> bool:
+    """Whether a log record that names a span of this kind may tell of it, and not of a call below it."""
+    return any(dialect.takes(kind, log) for dialect in DIALECTS if log.event_name in dialect.joined_logs)
+
+
+def unread(reading: Reading | None, logs: Sequence[LogView]) -> list[LogView]:
+    """The log records that name a span and are none of its facts: those that :func:`read` passed over."""
+    if reading is None:
+        return list(logs)
+    kind, facts = reading
+    dialect = _BY_NAME.get(facts.dialect or "")
+    return [
+        log
+        for log in logs
+        if dialect is None or log.event_name not in dialect.joined_logs or not dialect.takes(kind, log)
+    ]
+
+
+_BY_NAME = {dialect.name: dialect for dialect in DIALECTS}

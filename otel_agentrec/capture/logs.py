@@ -1,0 +1,87 @@
+"""Log records at the live edge: those that tell of an open span wait for its end, all others are recorded at once.
+
+A program emits log records of every kind; what none of our dialects knows costs one dictionary lookup where its scope is
+foreign, else a look at the event's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from otel_agentrec.capture import dialects, steps
+from otel_agentrec.capture.guard import LOGGER_NAME, Counters
+from otel_agentrec.capture.opening import OpenSpan, OpenTable
+from otel_agentrec.capture.spans import LogView
+from otel_agentrec.capture.steps import StepEvent
+
+__all__ = ["LogTracker"]
+
+MAX_SCOPES = 4_096
+
+
+class LogTracker:
+    """Args:
+    table: the open spans that log records are joined to.
+    write: puts the event of a log record into the journal.
+    """
+
+    def __init__(self, table: OpenTable, write: Callable[[StepEvent, LogView], object], counters: Counters) -> None:
+        self._table = table
+        self._write = write
+        self._counters = counters
+        self._foreign: dict[str, bool] = {}
+
+    def wants(self, data: Any) -> bool:
+        """Whether a log record that was emitted tells of an agent. Touches nothing but single dictionary entries."""
+        scope = data.instrumentation_scope
+        foreign = self._foreign.get(scope.name if scope is not None else "")
+        if foreign is None:
+            foreign = self._look(scope.name if scope is not None else "")
+        return not foreign and dialects.log_use(_event_name(data.log_record)) != "ignore"
+
+    def _look(self, scope: str) -> bool:
+        """Our own log lines are not the agent's. Loggers of the program are unknown: any of them may emit events."""
+        foreign = scope.startswith(LOGGER_NAME) or dialects.scope_verdict(scope) == "foreign"
+        if len(self._foreign) < MAX_SCOPES:
+            self._foreign[scope] = foreign
+        return foreign
+
+    def emitted(self, log: LogView) -> None:
+        """A log record that is wanted. Its values must not change any more."""
+        key = (int(log.trace_id or "0", 16), int(log.span_id or "0", 16))
+        entry = self._table.get(key)
+        if entry is not None and dialects.log_use(log.event_name) == "join":
+            may_be_its = entry.kind is None or dialects.may_take(entry.kind, log)
+            if may_be_its and entry.add_log(log):
+                return
+        self.record(log, self._table.nearest(key))
+
+    def leave(self, entry: OpenSpan, reading: dialects.Reading | None) -> None:
+        """A span tells what it is, or that it is no step: record what was joined to it and is not its own."""
+        if not entry.logs:
+            return
+        left = dialects.unread(reading, entry.logs)
+        if left:
+            entry.logs = [log for log in entry.logs if not any(log is other for other in left)]
+            for log in left:
+                self.record(log, entry)
+
+    def record(self, log: LogView, near: OpenSpan | None) -> None:
+        """Record a log record as it is. ``near``: the span that it names, or the nearest step above that."""
+        event = steps.log_event(log)
+        path = near.path() if near is not None else []
+        if near is not None and near.is_step and near.span_id != log.span_id:
+            path.insert(0, near.span_id)
+        if path:
+            event.trace["path"] = path
+        self._write(event, log)
+        self._counters.add("logs_recorded")
+
+
+def _event_name(record: Any) -> str:
+    name = record.event_name
+    if not name:
+        attributes = record.attributes
+        name = attributes.get("event.name") if attributes else None
+    return name if isinstance(name, str) else ""
