@@ -6,6 +6,7 @@ foreign, else a look at the event's name.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,12 @@ from otel_agentrec.capture.steps import StepEvent
 __all__ = ["LogTracker"]
 
 MAX_SCOPES = 4_096
+MAX_ECHOES = 3
+
+
+class _Recording(threading.local):
+    echo = 0
+    """How many times over the log record that this thread is recording answers the recording of another one."""
 
 
 class LogTracker:
@@ -31,6 +38,7 @@ class LogTracker:
         self._write = write
         self._counters = counters
         self._foreign: dict[str, bool] = {}
+        self._recording = _Recording()
 
     def wants(self, data: Any) -> bool:
         """Whether a log record that was emitted tells of an agent. Touches nothing but single dictionary entries."""
@@ -40,6 +48,15 @@ class LogTracker:
             foreign = self._look(scope.name if scope is not None else "")
         return not foreign and dialects.log_use(_event_name(data.log_record)) != "ignore"
 
+    def echo(self) -> int | None:
+        """How far a log record that is emitted now is an echo of our own recording, to be given to :meth:`emitted`; None
+        when it is not to be recorded: a program that answers each of our writes with a log record would never end."""
+        echo = self._recording.echo
+        if echo <= MAX_ECHOES:
+            return echo
+        self._counters.add("logs_echoed")
+        return None
+
     def _look(self, scope: str) -> bool:
         """Our own log lines are not the agent's. Loggers of the program are unknown: any of them may emit events."""
         foreign = scope.startswith(LOGGER_NAME) or dialects.scope_verdict(scope) == "foreign"
@@ -47,7 +64,7 @@ class LogTracker:
             self._foreign[scope] = foreign
         return foreign
 
-    def emitted(self, log: LogView) -> None:
+    def emitted(self, log: LogView, echo: int) -> None:
         """A log record that is wanted. Its values must not change any more."""
         key = (int(log.trace_id or "0", 16), int(log.span_id or "0", 16))
         entry = self._table.get(key)
@@ -55,7 +72,11 @@ class LogTracker:
             may_be_its = entry.kind is None or dialects.may_take(entry.kind, log)
             if may_be_its and entry.add_log(log):
                 return
-        self.record(log, self._table.nearest(key))
+        self._recording.echo = echo + 1
+        try:
+            self.record(log, self._table.nearest(key))
+        finally:
+            self._recording.echo = 0
 
     def leave(self, entry: OpenSpan, reading: dialects.Reading | None) -> None:
         """A span tells what it is, or that it is no step: record what was joined to it and is not its own."""

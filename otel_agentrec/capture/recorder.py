@@ -18,7 +18,7 @@ from otel_agentrec.capture.background import Background, on_event_loop
 from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
 from otel_agentrec.capture.once import SaidOnce
-from otel_agentrec.capture.opening import Key, can_wait, is_large
+from otel_agentrec.capture.opening import Key, can_wait, frozen, is_large
 from otel_agentrec.capture.spans import from_sdk_log
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
@@ -126,13 +126,13 @@ class Recorder:
 
     def log_emitted(self, data: Any) -> None:
         logs = self._tracker.logs
-        if self._closed or not logs.wants(data):
+        if self._closed or not logs.wants(data) or (echo := logs.echo()) is None:
             return
         log = frozen(from_sdk_log(data))
         if self._deferred is not None:
-            self._deferred.put(self._take, logs.emitted, log)
+            self._deferred.put(self._take, logs.emitted, log, echo)
         else:
-            self._take(logs.emitted, log)
+            self._take(logs.emitted, log, echo)
 
     def _started(self, span: Any, processor: object) -> None:
         if not self._tracker.foreign_started(span):
