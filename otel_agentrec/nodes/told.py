@@ -59,9 +59,11 @@ class Told:
         event = self._event(s.place)
         facts = dict(facts_of(event))
         for place in self._further(s, "attributes_dropped" in (facts.get("flags") or ())):
-            for key, value in facts_of(self._event(place)).items():
-                if facts.get(key) is None or _tells_more(key, value, facts[key]):
-                    facts[key] = value
+            more = facts_of(self._event(place))
+            better = {k: v for k, v in more.items() if facts.get(k) is None or _tells_more(k, v, facts[k])}
+            facts.update(better)
+            if better:  # what was cut there is cut here
+                facts["flags"] = list(dict.fromkeys([*(facts.get("flags") or ()), *(more.get("flags") or ())]))
         return event, facts
 
     def _further(self, s: Span, incomplete: bool) -> list[Place]:
