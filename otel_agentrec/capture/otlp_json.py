@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from otel_agentrec.capture.batches import Batch
+from otel_agentrec.capture.dialects.values import spelled
 from otel_agentrec.capture.spans import EMPTY, NOTHING_DROPPED, DroppedCounts, LogView, SpanEvent, SpanView
 
 __all__ = ["any_value", "decode"]
@@ -287,4 +288,4 @@ def _dicts(value: Json) -> list[dict[str, Json]]:
 
 
 def _str(value: Json) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    return value if isinstance(value, str) else "" if value is None else spelled(value)

@@ -16,6 +16,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from otel_agentrec.capture.dialects.values import spelled
 from otel_agentrec.journal.facts import RawList
 from otel_agentrec.journal.jsontext import parse
 
@@ -322,4 +323,4 @@ def _rename(out: dict[str, Json], old: str, new: str) -> None:
 
 
 def _str(value: Json) -> str | None:
-    return value if isinstance(value, str) or value is None else str(value)
+    return value if isinstance(value, str) or value is None else spelled(value)

@@ -6,7 +6,7 @@ from typing import Any
 
 from otel_agentrec.journal.jsontext import parse
 
-__all__ = ["loaded", "same", "text", "texts", "was_cut"]
+__all__ = ["loaded", "same", "spelled", "text", "texts", "was_cut"]
 
 Json = Any
 
@@ -15,7 +15,15 @@ def text(value: Any) -> str | None:
     """A non-empty string; numbers and booleans as their text."""
     if isinstance(value, str):
         return value or None
-    return str(value) if isinstance(value, (int, float)) else None
+    return spelled(value) if isinstance(value, (int, float)) else None
+
+
+def spelled(value: Any) -> str:
+    """``str(value)`` of any JSON value. Python spells no whole number of more than 4,300 digits: such a one in hex."""
+    try:
+        return str(value)
+    except (ValueError, RecursionError):
+        return hex(value) if isinstance(value, int) else ""
 
 
 def texts(value: Any) -> list[str]:
