@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from otel_agentrec.cli.app import COMMANDS
+from otel_agentrec.journal.events import TYPES
+
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").glob("*.md"))]
 if sys.version_info >= (3, 11):
@@ -34,6 +37,22 @@ def test_every_make_command_of_the_pages_exists() -> None:
     assert {"demo", "test", "test-all", "lint"} <= named
     for target in named:
         subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True, timeout=20)
+
+
+def test_the_readme_lists_the_commands_that_there_are() -> None:
+    rows = re.findall(r"^\| `otel-agentrec ([a-z]+)[^|]*\|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(COMMANDS)
+
+
+def test_every_command_line_of_the_pages_starts_a_command() -> None:
+    named = {name for page in PAGES for name in re.findall(r"\botel-agentrec ([a-z]+)\b", code(page))}
+    assert {"run", "show", "verify"} <= named <= set(COMMANDS)
+
+
+def test_the_format_page_names_event_types_that_there_are() -> None:
+    table = (ROOT / "docs" / "format.md").read_text()
+    named = set(re.findall(r"`([A-Z]+_[A-Z]+|DROPPED|LINKS|OPENED|SEALED|EVALUATED)`", table))
+    assert {"STREAM_OPENED", "NODE_RECORDED", "OPENED", "DROPPED"} <= named <= set(TYPES)
 
 
 def test_links_between_pages_lead_somewhere() -> None:
