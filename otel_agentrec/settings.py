@@ -88,6 +88,11 @@ def _count(value: Any) -> int:
     return int(text)
 
 
+def _redact(value: Any) -> Any:
+    """Rules are not looked at here: the redaction room knows them."""
+    return "off" if value is False else value.strip() or "default" if isinstance(value, str) else value
+
+
 TABLE: tuple[Setting, ...] = (
     Setting("path", None, _path, "directory of the recording; recording takes place only when it is set"),
     Setting("enabled", True, _flag, "false switches recording off wherever it was switched on"),
@@ -112,6 +117,13 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         "session_attribute", None, _text, "span attribute that holds the session id, beside gen_ai.conversation.id"
     ),
+    Setting(
+        "redact",
+        "default",
+        _redact,
+        "which secrets are taken out of what is recorded: default (credentials), off, module:callable, email, card, or a JSON "
+        "path; several with commas between them",
+    ),
     Setting("run_id", None, _text, "run id of every event of this process"),
     Setting(
         "log_level",
@@ -135,6 +147,7 @@ class Settings:
     segment_bytes: int = 256 * 2**20
     origin: str | None = None
     session_attribute: str | None = None
+    redact: Any = "default"
     run_id: str | None = None
     log_level: str | None = None
 
@@ -166,13 +179,20 @@ class Settings:
 
     def digest(self) -> str:
         """sha256 (hex) of the settings, so that recordings made under other settings are told apart."""
-        said = "\n".join(f"{row.name}={getattr(self, row.name)}" for row in TABLE)
+        said = "\n".join(f"{row.name}={_spelled(getattr(self, row.name))}" for row in TABLE)
         return hashlib.sha256(said.encode("utf-8", "surrogateescape")).hexdigest()
 
     @property
     def host(self) -> str:
         """``origin``, else the host name."""
         return self.origin or socket.gethostname() or "localhost"
+
+
+def _spelled(value: Any) -> str:
+    """A setting as text that is the same in every process."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(_spelled, value))
+    return f"{value.__module__}:{value.__qualname__}" if hasattr(value, "__qualname__") else str(value)
 
 
 def unknown_names(environ: Mapping[str, str] | None = None) -> dict[str, str]:

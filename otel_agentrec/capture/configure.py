@@ -36,6 +36,7 @@ def configure(
     origin: str | None = None,
     session_attribute: str | None = None,
     run_id: str | None = None,
+    redact: Any = None,
 ) -> Recorder:
     """Record every agent step of this process into ``path``.
 
@@ -48,6 +49,7 @@ def configure(
         path: the recording directory; default ``OTEL_AGENTREC_PATH``.
         sinks: receive node records.
         listeners: receive the events of every ``agent_run`` of this process.
+        redact: rules that take secrets out of what is recorded: see ``Redactor.from_setting``.
         durability, content, segment_bytes, origin, session_attribute, run_id: see ``otel_agentrec.settings``.
 
     Raises:
@@ -62,6 +64,7 @@ def configure(
         origin=origin,
         session_attribute=session_attribute,
         run_id=run_id,
+        redact=redact,
     )
     with _LOCK:
         there = _configured

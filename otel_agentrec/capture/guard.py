@@ -13,11 +13,27 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from otel_agentrec.redaction import Redactor
+
 __all__ = ["LOGGER_NAME", "PROCESS", "Counters", "Guard", "Notices", "guarded", "log"]
 
 LOGGER_NAME = "otel_agentrec"
 log = logging.getLogger(LOGGER_NAME)
 log.addHandler(logging.NullHandler())
+
+_REDACTOR = Redactor()
+"""For what is told of trouble: exceptions of other people's code quote what they were given."""
+
+
+def _without_secrets(record: logging.LogRecord) -> bool:
+    record.msg, record.args = _REDACTOR.text(record.getMessage()), None
+    if record.exc_info:
+        record.exc_text = _REDACTOR.text(logging.Formatter().formatException(record.exc_info))
+        record.exc_info = None
+    return True
+
+
+log.addFilter(_without_secrets)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,12 +60,17 @@ class Counters:
 
 
 class Notices:
-    """One line on stderr per kind of trouble, never more, and never an exception."""
+    """One line on stderr per kind of trouble, never more, and never an exception.
 
-    __slots__ = ("_said",)
+    Args:
+        redact: takes the secrets out of a line; default: by the default rules.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_redact", "_said")
+
+    def __init__(self, redact: Callable[[str], str] = _REDACTOR.text) -> None:
         self._said: set[str] = set()
+        self._redact = redact
 
     def once(self, kind: str, text: str) -> None:
         """Print ``text`` unless something of this ``kind`` was printed before. A line that failed is tried again."""
@@ -59,7 +80,7 @@ class Notices:
         try:
             stderr = sys.stderr
             if stderr is not None:
-                stderr.write(f"otel-agentrec: {text}\n")
+                stderr.write(f"otel-agentrec: {self._redact(text)}\n")
                 stderr.flush()
         except Exception:
             self._said.discard(kind)

@@ -17,9 +17,11 @@ from otel_agentrec.errors import AgentRecError, UsageError
 from otel_agentrec.journal.canonical import canonical_any
 from otel_agentrec.journal.draft import ContentMode, Envelope, SealedAt, make_draft
 from otel_agentrec.journal.facts import Facts
+from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.index import Index
 from otel_agentrec.journal.journal import make_directory
 from otel_agentrec.journal.writer import StreamWriter
+from otel_agentrec.redaction import Redactor
 from otel_agentrec.settings import Settings
 
 __all__ = ["Out"]
@@ -38,6 +40,7 @@ class Out:
         self._directory = directory
         self.settings = settings
         self._content = cast(ContentMode, settings.content)
+        self._gate = Gate(Redactor.from_setting(settings.redact))
         self._once = SaidOnce(self._put, lambda: self.stream)
         self._providers: dict[bytes, int] = {}
         self._resource: tuple[Mapping[str, Any], int] | None = None
@@ -66,7 +69,9 @@ class Out:
     def _put(self, event: StepEvent) -> SealedAt:
         where = Envelope(event.run, event.session, event.turn, event.step, event.trace or None, event.scope)
         try:
-            done = self._writer.append(make_draft(event.type, event.payload, where, self._writer.cache, self._content))
+            done = self._writer.append(
+                make_draft(event.type, event.payload, where, self._writer.cache, self._gate, self._content)
+            )
         except OSError as e:
             raise self._failure(e) from e
         return done

@@ -7,10 +7,13 @@ from typing import Any
 
 from otel_agentrec.capture import steps
 from otel_agentrec.capture.guard import PROCESS
+from otel_agentrec.capture.recorder import gate_of_process
 from otel_agentrec.capture.spans import SpanView
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
+from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.facts import Facts, Kind
+from otel_agentrec.journal.gate import Gate
 
 __all__ = ["Listeners"]
 
@@ -54,7 +57,15 @@ class Listeners:
 
 def _adapted(listener: Any) -> Any:
     is_sink = not hasattr(listener, "on_event") and callable(getattr(listener, "capture", None))
-    return SinkTeller([listener], PROCESS) if is_sink else listener
+    return SinkTeller([listener], PROCESS, _gate()) if is_sink else listener
+
+
+def _gate() -> Gate:
+    try:
+        return gate_of_process()
+    except ConfigurationError as error:
+        PROCESS.swallow("the setting redact", error)
+        return Gate()
 
 
 def _on_event(listener: Any) -> Callable[[Any], object] | None:

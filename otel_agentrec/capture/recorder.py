@@ -26,11 +26,13 @@ from otel_agentrec.capture.tracking import Tracker
 from otel_agentrec.capture.turns import Turns
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.draft import Envelope, SealedAt
+from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.journal import Journal
 from otel_agentrec.records import IoCaptureSink
+from otel_agentrec.redaction import Redactor
 from otel_agentrec.settings import Settings, unknown_names
 
-__all__ = ["WHOLE_PROCESS", "Recorder", "listeners_of_process", "place_of", "recorder_at"]
+__all__ = ["WHOLE_PROCESS", "Recorder", "gate_of_process", "listeners_of_process", "place_of", "recorder_at"]
 
 PATIENCE = 30.0
 """Seconds that a shutdown waits for deferred records."""
@@ -61,7 +63,8 @@ class Recorder:
         self.way = way
         self.listeners: list[Any] = []
         """Listeners of every ``agent_run`` of this process."""
-        self.notices = Notices()
+        self.redactor = Redactor.from_setting(settings.redact)
+        self.notices = Notices(self.redactor.text)
         self.counters = Counters(
             "nodes", "swallowed", "late", "evicted", "abandoned", "reentrant", "deferred", "content_missing"
         )
@@ -74,6 +77,7 @@ class Recorder:
             segment_bytes=settings.segment_bytes,
             opened={"sdk": _versions(), "configDigest": settings.digest()},
             counted=self._counted,
+            redactor=self.redactor,
         )
         self._turns = Turns(self._waiting_call_failed)
         self._once = SaidOnce(self._write, lambda: self._journal.stream)
@@ -204,7 +208,8 @@ class Recorder:
         ``evicted``, ``abandoned``, ``reentrant``, ``deferred``, ``content_missing``, ``open`` (spans now open), and more
         where something happened."""
         counts = self.counters.as_dict()
-        for more in (dict(self._journal.counters), PROCESS.counters.as_dict()):
+        redacted = {f"redacted.{rule}": n for rule, n in list(self.redactor.counts.items()) if n}
+        for more in (dict(self._journal.counters), PROCESS.counters.as_dict(), redacted):
             for name, n in more.items():
                 counts[name] = counts.get(name, 0) + n
         counts.setdefault("records", 0)
@@ -212,10 +217,15 @@ class Recorder:
         counts["open"] = len(self._tracker.table)
         return counts
 
+    @property
+    def gate(self) -> Gate:
+        """What everything passes that is written or handed to sinks."""
+        return self._journal.gate
+
     def add_sinks(self, sinks: Iterable[IoCaptureSink]) -> None:
         new = list(sinks)
         if new and self._teller is None:
-            self._teller = SinkTeller(new, self.guard)
+            self._teller = SinkTeller(new, self.guard, self.gate)
         elif new and self._teller is not None:
             self._teller.sinks.extend(new)
 
@@ -333,6 +343,14 @@ def recorder_at(settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way:
         found.notices.once("place", f"already recording to {found.path} through {found.way}, not to {settings.path}")
     found.add_sinks(sinks)
     return found
+
+
+def gate_of_process() -> Gate:
+    """What passes on the way to sinks that belong to no recorder: the gate of an open recorder, else as the environment says."""
+    for recorder in list(_RECORDERS):
+        if not recorder.is_closed:
+            return recorder.gate
+    return Gate(Redactor.from_setting(Settings.load().redact))
 
 
 def listeners_of_process() -> list[Any]:

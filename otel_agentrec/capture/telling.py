@@ -15,6 +15,7 @@ from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import RawList
+from otel_agentrec.journal.gate import Gate
 from otel_agentrec.nodes.live import LiveFold
 from otel_agentrec.records import IoCaptureSink, NodeIoRecord
 
@@ -26,11 +27,12 @@ Json = Any
 class SinkTeller:
     """Folds the events of one writer and hands the records to sinks. What a sink raises is counted, and the next is told.
 
-    Any thread may feed. Sinks are called without a lock: a sink that waits for another thread holds up only its own.
+    Sinks get nothing that has not passed the ``gate``. Any thread may feed. Sinks are called without a lock: a sink that waits for another thread holds up only its own.
     """
 
-    def __init__(self, sinks: Iterable[IoCaptureSink], guard: Guard) -> None:
+    def __init__(self, sinks: Iterable[IoCaptureSink], guard: Guard, gate: Gate) -> None:
         self.sinks = list(sinks)
+        self._gate = gate
         self._guard = guard
         self._lock = threading.Lock()
         self._fold = LiveFold()
@@ -38,7 +40,8 @@ class SinkTeller:
 
     def feed(self, event: StepEvent, at: SealedAt | None = None) -> int:
         """Take an event that was written to ``at`` (None: it stands in no journal); returns its sequence number."""
-        payload = {key: _plain(value) for key, value in event.payload.items()}
+        payload = self._gate.payload(event.type, {key: _plain(value) for key, value in event.payload.items()})
+        run, session, turn = map(self._gate.identifier, (event.run, event.session, event.turn))
         with self._lock:
             seq = at.seq if at is not None else self._seq
             self._seq = seq + 1
@@ -50,9 +53,9 @@ class SinkTeller:
                     ts=at.ts if at is not None else time.time_ns() // 1_000_000,
                     type=event.type,
                     payload=payload,
-                    run=event.run,
-                    session=event.session,
-                    turn=event.turn,
+                    run=run,
+                    session=session,
+                    turn=turn,
                     step=event.step,
                     trace=event.trace or None,
                     hash=at.hash if at is not None else "",

@@ -6,11 +6,12 @@ at once; ``denormalise`` and ``restore`` read a normal form back.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import orjson
 
-from otel_agentrec.journal.jcs import is_plain, spell, spell_each_fast, spell_fast
+from otel_agentrec.journal.jcs import MAX_INT, is_plain, spell, spell_each_fast, spell_fast
 from otel_agentrec.journal.normal import MAX_BYTES, MAX_DEPTH, denormalise, normalise, restore
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "canonical_each",
     "denormalise",
     "fast_path_taken",
+    "from_canonical",
     "normal_form",
     "normalise",
     "quoted",
@@ -42,6 +44,17 @@ def canonical(value: Json) -> bytes:
     """
     fast = spell_fast(value, _ORJSON_DEPTH, _ANY, dollars=True)
     return b"".join(spell(value)) if fast is None else fast
+
+
+def from_canonical(data: bytes) -> Json:
+    """The normal form whose canonical bytes these are."""
+    return json.loads(data, parse_int=_whole)
+
+
+def _whole(digits: str) -> int | float:
+    """A whole number of canonical JSON: beyond ±(2^53−1) it was a double, since integers are not written so there."""
+    value = int(digits)
+    return value if -MAX_INT <= value <= MAX_INT else float(value)
 
 
 def canonical_any(value: object, *, cell: bool = False, signed_zero: bool = True) -> bytes:

@@ -6,18 +6,25 @@ Only seq, times and prevHash are open; the writer fills them in under its lock.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from otel_agentrec.journal.canonical import canonical, canonical_any, normal_form, normalise, quoted, spell_plain
+from otel_agentrec.journal.canonical import (
+    canonical,
+    canonical_any,
+    from_canonical,
+    normal_form,
+    normalise,
+    quoted,
+    spell_plain,
+)
 from otel_agentrec.journal.content import cell_line, commit, reference
 from otel_agentrec.journal.events import FORMAT, content_of
 from otel_agentrec.journal.facts import RawList
-from otel_agentrec.journal.jcs import MAX_INT
+from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.lists import ListCache, ListDraft, Run
 
 __all__ = ["ContentMode", "Draft", "Envelope", "NewEvent", "SealedAt", "make_draft"]
@@ -98,15 +105,18 @@ class Draft:
 
 
 def make_draft(
-    type_: str, payload: dict[str, Any], where: Envelope, cache: ListCache, mode: ContentMode = "detached"
+    type_: str, payload: dict[str, Any], where: Envelope, cache: ListCache, gate: Gate, mode: ContentMode = "detached"
 ) -> Draft:
-    """Canonicalise a payload. Total: a value that JSON can't say is kept in its ``$`` form (see canonical.py).
+    """Canonicalise a payload, and take out its secrets. Total: a value that JSON can't say is kept in its ``$`` form (see
+    canonical.py).
 
     Args:
         type_: event type; ``events.content_of`` says which payload paths hold content.
         payload: camelCase keys; content lists may be sequences or RawLists.
         cache: the lists that the stream has stored so far.
+        gate: what everything passes that is to be written; nothing below this function sees anything else.
     """
+    payload = gate.record(type_, payload)
     paths = content_of(type_)
     contents: dict[str, Any] = {}
     rest = _take_content(payload, type_, contents) if paths else payload
@@ -120,14 +130,16 @@ def make_draft(
             continue
         value = contents[path]
         if paths[path] == "list" and isinstance(value, (RawList, Sequence)) and not isinstance(value, (str, bytes)):
-            forms[path] = _list_form(value, "$.payload." + path, key, cache, mode, cells, lists)
+            forms[path] = _list_form(value, path, key, cache, gate, mode, cells, lists)
         else:
-            forms[path] = _value_form(value, mode, cells)
+            forms[path] = _value_form(value, path, gate, mode, cells)
     data = spell_plain(_put(tree, forms)) if plain and mode != "inline" else None
     if data is None:
         if plain:  # a lone surrogate, which is found only when it is written
             tree = normalise(_take_content(payload, type_, {}))
         data = canonical(_put(tree, forms))
+    if not gate.redactor.is_clean(data):
+        data = canonical(_put(gate.redactor.payload(normalise(_take_content(payload, type_, {}))), forms))
     return Draft(
         type=type_,
         payload=data,
@@ -135,10 +147,10 @@ def make_draft(
         lists=lists,
         key=key,
         epoch=cache,
-        before_seq=_text_field("run", where.run),
-        between=_text_field("session", where.session) + _field("step", where.step),
+        before_seq=_text_field("run", gate.identifier(where.run)),
+        between=_text_field("session", gate.identifier(where.session)) + _field("step", where.step),
         after_stream=_field("trace", where.trace),
-        after_ts=_text_field("turn", where.turn) + _text_field("type", type_) + _VERSION,
+        after_ts=_text_field("turn", gate.identifier(where.turn)) + _text_field("type", type_) + _VERSION,
     )
 
 
@@ -183,19 +195,25 @@ def _holder(tree: Json, path: str) -> dict[str, Json] | None:
 
 
 def _put(tree: Json, forms: dict[str, Json]) -> Json:
+    """Put what stands for the content into its places."""
     for path, form in forms.items():
-        holder = _holder(tree, path)
-        if holder is not None:
-            holder[path.rsplit(".", 1)[-1]] = form
+        *above, last = path.split(".")
+        holder = tree
+        for key in above:
+            inner = holder.get(key)
+            if not isinstance(inner, dict):  # a rule of the user took it out
+                inner = holder[key] = {}
+            holder = inner
+        holder[last] = form
     return tree
 
 
-def _value_form(value: Any, mode: ContentMode, cells: list[tuple[bytes, bytes]]) -> Json:
+def _value_form(value: Any, path: str, gate: Gate, mode: ContentMode, cells: list[tuple[bytes, bytes]]) -> Json:
     if isinstance(value, RawList):
         value = value.text
+    data = gate.value(value, tuple(path.split(".")), cell=mode != "inline")
     if mode == "inline":
-        return normalise(value)
-    data = canonical_any(value, cell=True)
+        return from_canonical(data)
     if mode == "off":
         return {"$off": {"bytes": len(data)}}
     return _cell(data, cells)
@@ -207,39 +225,38 @@ def _cell(data: bytes, cells: list[tuple[bytes, bytes]]) -> dict[str, object]:
     return reference(commit(salt, data), len(data))
 
 
-def _whole(digits: str) -> int | float:
-    """A whole number of canonical JSON: beyond ±(2^53−1) it was a double, since integers are not written so there."""
-    value = int(digits)
-    return value if -MAX_INT <= value <= MAX_INT else float(value)
-
-
 def _list_form(
     value: Sequence[Json] | RawList,
     path: str,
     key: object,
     cache: ListCache,
+    gate: Gate,
     mode: ContentMode,
     cells: list[tuple[bytes, bytes]],
     lists: list[ListDraft],
 ) -> Json:
+    path_in_event = "$.payload." + path
     if mode == "off":
         data = value.text.encode("utf-8", "replace") if isinstance(value, RawList) else canonical_any(list(value))
         return {"$off": {"bytes": len(data)}}
     try:
-        draft = cache.draft(key, path, value)
+        draft = cache.draft(key, path_in_event, value)
     except (
         ValueError,
         RecursionError,
     ):  # cut or hostile text: kept as it came; readers see a string where a list should be
-        return _value_form(value, mode, cells)
+        return _value_form(value, path, gate, mode, cells)
     lists.append(draft)
+    # Only what is new here passes the gate: what an earlier event holds has passed it then.
+    new = iter(gate.elements([item for item in draft.items if isinstance(item, bytes)], tuple(path.split("."))))
+    draft.items = [next(new) if isinstance(item, bytes) else item for item in draft.items]
     items: list[Json] = []
     for item in draft.items:
         if isinstance(item, Run):
             run: list[Json] = [item.seq, item.start, item.stop]
-            items.append(run if item.path == path else [*run, item.path])
+            items.append(run if item.path == path_in_event else [*run, item.path])
         elif mode == "inline":
-            items.append({"$v": json.loads(item, parse_int=_whole)})
+            items.append({"$v": from_canonical(item)})
         else:
             items.append(_cell(item, cells))
     return {"$list": items, "n": draft.length}

@@ -17,6 +17,7 @@ from typing import Any
 
 from otel_agentrec.errors import AgentRecError
 from otel_agentrec.journal.draft import NewEvent
+from otel_agentrec.journal.gate import OWN_EVENTS
 from otel_agentrec.journal.named import NamedStream, Tail
 from otel_agentrec.journal.times import boot_id
 
@@ -74,7 +75,7 @@ class Index:
     def _held(self, wait: float) -> Iterator[NamedStream | None]:
         """The index with its lock held and a tail to append to, or None (counted)."""
         try:
-            stream = NamedStream(self._path, NAME, content=False, wait=wait)
+            stream = NamedStream(self._path, NAME, content=False, wait=wait, gate=OWN_EVENTS)
         except (OSError, AgentRecError):
             self.misses += 1
             yield None

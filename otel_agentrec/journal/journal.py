@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from otel_agentrec.journal.draft import ContentMode, Draft, Envelope, SealedAt, make_draft
+from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.index import Index
 from otel_agentrec.journal.lists import ListCache
 from otel_agentrec.journal.named import BrokenTail
 from otel_agentrec.journal.sync import GroupCommit, sync_directory
 from otel_agentrec.journal.writer import StreamWriter
+from otel_agentrec.redaction import Redactor
 
 __all__ = ["Durability", "Journal", "make_directory"]
 
@@ -47,6 +49,7 @@ class Journal:
             (survives the machine).
         segment_bytes: a stream that has grown to this size is sealed, and goes on in a new one.
         counted: gives what the process counted since it was asked last, for STREAM_SEALED.
+        redactor: takes the secrets out of all that is written; default: the default rules.
     """
 
     def __init__(
@@ -59,7 +62,10 @@ class Journal:
         durability: Durability = "written",
         segment_bytes: int = 256 << 20,
         counted: Callable[[], dict[str, int]] = dict,
+        redactor: Redactor | None = None,
     ) -> None:
+        self.gate = Gate(redactor)
+        """What everything passes that is written or handed on."""
         self.directory = Path(directory)
         self.counters: Counter[str] = Counter()
         """``records``, ``bytes``, ``dropped``, ``index_misses``, ``pending`` (calls that came while their thread was writing)."""
@@ -107,7 +113,7 @@ class Journal:
             self._pending.append((type_, payload, where))
             return None
         try:
-            draft = make_draft(type_, payload, where, self._cache(), self._mode)
+            draft = make_draft(type_, payload, where, self._cache(), self.gate, self._mode)
         except Exception as e:  # a value that even the normaliser could not keep must not reach the agent
             self._failed(e, 1)
             return None
@@ -171,7 +177,7 @@ class Journal:
             if (
                 draft is None or draft.epoch is not writer.cache
             ):  # a new stream: the lists it was compared with stand elsewhere
-                draft = make_draft(type_, payload, where, writer.cache, self._mode)
+                draft = make_draft(type_, payload, where, writer.cache, self.gate, self._mode)
             before = writer.length
             done = writer.append(draft)
         except Exception as e:
@@ -251,7 +257,7 @@ class Journal:
     def _tell_lost(self, writer: StreamWriter) -> None:
         for reason, count in list(self._lost.items()):
             payload = {"count": count, "reason": reason}
-            writer.append(make_draft("DROPPED", payload, _NOWHERE, writer.cache))
+            writer.append(make_draft("DROPPED", payload, _NOWHERE, writer.cache, self.gate))
             del self._lost[reason]
 
     def _failed(self, error: Exception, count: int) -> None:
@@ -267,7 +273,7 @@ class Journal:
         if kind not in self._told:
             self._told.add(kind)
             with contextlib.suppress(Exception):
-                print(f"otel-agentrec: not recorded: {text}", file=sys.stderr)
+                print(f"otel-agentrec: not recorded: {self.gate.redactor.text(text)}", file=sys.stderr)
 
     # --- fork ---
 

@@ -17,6 +17,7 @@ from otel_agentrec.errors import RecordingBusy, RecordingTampered
 from otel_agentrec.journal.chain import GENESIS, seal, split
 from otel_agentrec.journal.content import parse_cell
 from otel_agentrec.journal.draft import ContentMode, NewEvent, SealedAt, make_draft
+from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.lists import ListCache
 from otel_agentrec.journal.locks import try_lock
 from otel_agentrec.journal.times import now
@@ -85,6 +86,7 @@ class NamedStream:
         path: the events file; made (0600) if it is not there.
         name: the stream's name in its events.
         content: keep content cells in a file beside it (the index has none).
+        gate: what its events pass before they are written; default: the default rules.
 
     Raises:
         OSError: the file can't be opened or repaired.
@@ -92,8 +94,9 @@ class NamedStream:
         RecordingTampered: the last whole line is damaged.
     """
 
-    def __init__(self, path: Path, name: str, *, content: bool, wait: float) -> None:
+    def __init__(self, path: Path, name: str, *, content: bool, wait: float, gate: Gate | None = None) -> None:
         self.name = name
+        self._gate = gate or Gate()
         self._content_path = path.with_name(path.name.removesuffix(".jsonl") + ".content.jsonl") if content else None
         self._content_fd: int | None = None
         self._cache = ListCache()
@@ -132,7 +135,7 @@ class NamedStream:
         mode: ContentMode = "inline" if self._content_path is None else "detached"
         for event in events:
             ts, mono = now()
-            draft = make_draft(event.type, event.payload, event.where, self._cache, mode)
+            draft = make_draft(event.type, event.payload, event.where, self._cache, self._gate, mode)
             line, digest = seal(prev, draft.event(self.name, seq, ts, mono, event.id))
             lines += line
             cells += draft.cell_lines(seq)

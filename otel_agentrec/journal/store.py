@@ -15,9 +15,11 @@ from typing import Protocol, runtime_checkable
 from otel_agentrec.errors import AgentRecError, RecordingNotFound, UsageError
 from otel_agentrec.journal.draft import NewEvent, SealedAt
 from otel_agentrec.journal.events import Event
+from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.index import Index, opening_payload
 from otel_agentrec.journal.named import NamedStream, read_tail
 from otel_agentrec.journal.reader import Resolver, StreamFile
+from otel_agentrec.redaction import Redactor
 
 __all__ = ["EventStore", "FileEventStore", "SequenceConflict"]
 
@@ -64,17 +66,20 @@ class EventStore(Protocol):
 class FileEventStore:
     """Streams as files ``<directory>/<name>.jsonl`` with their content beside them, listed in the recording's index.
 
-    Names are path segments of letters, digits and ``. _ ~ - %``; encode anything else (``urllib.parse.quote``).
+    Events pass the redactor (default: the default rules) before they are written. Names are path segments of letters, digits and ``. _ ~ - %``; encode anything else (``urllib.parse.quote``).
     """
 
-    def __init__(self, directory: str | os.PathLike[str], *, origin: str = "local") -> None:
+    def __init__(
+        self, directory: str | os.PathLike[str], *, origin: str = "local", redactor: Redactor | None = None
+    ) -> None:
         self.directory = Path(directory)
+        self._gate = Gate(redactor)
         self._origin = origin
 
     def append(self, stream: str, events: Sequence[NewEvent], expected_seq: int | None = None) -> list[SealedAt]:
         path = self._path(stream)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with NamedStream(path, stream, content=True, wait=LOCK_WAIT) as named:
+        with NamedStream(path, stream, content=True, wait=LOCK_WAIT, gate=self._gate) as named:
             size = named.tail.size
             if expected_seq is not None and expected_seq != size and not (size == 0 and expected_seq == 1):
                 raise SequenceConflict(stream, expected_seq, size)

@@ -15,6 +15,7 @@ from typing import Any
 
 from otel_agentrec.journal.chain import GENESIS, seal
 from otel_agentrec.journal.draft import ContentMode, Draft, Envelope, SealedAt, make_draft
+from otel_agentrec.journal.gate import OWN_EVENTS
 from otel_agentrec.journal.index import Index, opening_payload
 from otel_agentrec.journal.lines import MAX_LINE
 from otel_agentrec.journal.lists import ListCache
@@ -66,7 +67,7 @@ class StreamWriter:
                 payload = {**opening_payload(origin, self.name), **opened}
                 if opening.tip:
                     payload["indexTip"] = opening.tip
-                first = self.append(make_draft("STREAM_OPENED", payload, Envelope(), self.cache, "inline"))
+                first = self.append(make_draft("STREAM_OPENED", payload, Envelope(), self.cache, OWN_EVENTS, "inline"))
                 opening.entries.append(("OPENED", {"stream": self.name, "hash": first.hash}))
         except BaseException:
             os.close(self._fd)
@@ -136,7 +137,7 @@ class StreamWriter:
         """
         try:
             payload = {"count": self._seq, **({"counters": counters} if counters else {})}
-            done = self.append(make_draft("STREAM_SEALED", payload, Envelope(), self.cache))
+            done = self.append(make_draft("STREAM_SEALED", payload, Envelope(), self.cache, OWN_EVENTS))
             if sync:
                 for fd in self.sync_state()[1]:
                     os.fsync(fd)
