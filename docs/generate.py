@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from otel_agentrec.capture.metrics import COUNTERS, WRITE_DESCRIPTION, WRITE_DURATION
+from otel_agentrec.capture.ways import GAINS, WAYS
 from otel_agentrec.settings import TABLE
 
 DOCS = Path(__file__).parent
@@ -32,7 +33,16 @@ def metrics() -> str:
     return "\n".join(rows)
 
 
-PARTS = {"settings": settings, "metrics": metrics}
+def ways() -> str:
+    """The tables of :mod:`otel_agentrec.capture.ways`; ``tests/capture/test_every_way.py`` tries every cell."""
+    rows = [f"| what you do | {' | '.join(GAINS.values())} |", "|---|" + ":-:|" * len(GAINS)]
+    for at, way in enumerate(WAYS, start=1):
+        marks = ["yes" if getattr(way, gain) else "–" for gain in GAINS]
+        rows.append(f"| {at}. {way.does} | {' | '.join(marks)} |")
+    return "\n".join([*rows, "", *(f"{at}. {way.note}" for at, way in enumerate(WAYS, start=1))])
+
+
+PARTS = {"settings": settings, "metrics": metrics, "ways": ways}
 
 
 def in_step(text: str) -> str:

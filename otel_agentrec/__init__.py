@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from otel_agentrec.journal.reader import Recording, read_events
     from otel_agentrec.nodes.read import read_nodes
     from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
+    from otel_agentrec.otel.exporters import RecordingLogExporter, RecordingSpanExporter
     from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
 
 _ROOMS = {
@@ -35,6 +36,7 @@ _ROOMS = {
     "capture.recorder": ["Recorder"],
     "nodes.read": ["read_nodes"],
     "nodes.sinks": ["InMemoryIoCaptureSink", "JsonlIoCaptureSink"],
+    "otel.exporters": ["RecordingLogExporter", "RecordingSpanExporter"],
     "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
@@ -50,6 +52,8 @@ __all__ = [
     "NodeType",
     "Recorder",
     "Recording",
+    "RecordingLogExporter",
+    "RecordingSpanExporter",
     "VerifyReport",
     "__version__",
     "agent_run",

@@ -22,11 +22,10 @@ from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.instrumentors import start_instrumentors
 from otel_agentrec.capture.providers import attach, make_tracer_provider
 from otel_agentrec.capture.recorder import Recorder, recorder_at
+from otel_agentrec.capture.ways import INSTRUMENT, INSTRUMENTOR, RUN
 from otel_agentrec.settings import Settings
 
 __all__ = ["Providers", "start"]
-
-WAY = "otel-agentrec run"
 
 
 def start(is_the_command: bool) -> None:
@@ -47,10 +46,10 @@ def _start(is_the_command: bool) -> None:
         if is_the_command:
             PROCESS.notices.once("disabled", "OTEL_SDK_DISABLED=true: OpenTelemetry is off, nothing is recorded")
         return
-    recorder = recorder_at(settings, way=WAY)
+    recorder = recorder_at(settings, way=RUN)
     if is_the_command:
         atexit.register(_say_what_was_recorded, recorder, os.getpid())  # registered first, so it runs last
-    if recorder.way != WAY:  # opentelemetry-instrument was here already
+    if recorder.way in (INSTRUMENT, INSTRUMENTOR):  # opentelemetry-instrument was here already
         return
     configure.show_log(settings.log_level)
     if settings.content != "off":

@@ -6,20 +6,23 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from opentelemetry import _logs, trace
 
 from otel_agentrec.capture.content import ask_for_content
-from otel_agentrec.capture.guard import log
+from otel_agentrec.capture.guard import PROCESS, log
 from otel_agentrec.capture.providers import attach, make_tracer_provider
-from otel_agentrec.capture.recorder import WHOLE_PROCESS, Recorder, place_of, recorder_at
+from otel_agentrec.capture.recorder import Recorder, is_recording, place_of, recorder_at
+from otel_agentrec.capture.ways import CONFIGURE, PROVIDER
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.settings import Settings
 
-__all__ = ["configure", "show_log", "start_from_environment"]
+__all__ = ["configure", "join_from_outside", "provider_from_environment", "show_log", "start_from_environment"]
+
+DISABLED = "OTEL_SDK_DISABLED=true: OpenTelemetry is off, nothing is recorded"
 
 _LOCK = threading.Lock()
 _configured: Recorder | None = None
@@ -68,13 +71,13 @@ def configure(
     )
     with _LOCK:
         there = _configured
-        is_ours = there is not None and not there.is_closed and there.way not in WHOLE_PROCESS
+        is_ours = there is not None and not there.is_closed and not there.is_from_outside
         if there is not None and is_ours and settings.path and place_of(settings.path) != there.place:
             raise ConfigurationError(
                 f"already recording to {there.path}, not to {settings.path}",
                 "call shutdown() on the recorder that configure() returned first, or give the same path",
             )
-        recorder = recorder_at(settings, sinks=sinks, way="configure()")
+        recorder = recorder_at(settings, sinks=sinks, way=CONFIGURE)
         recorder.listeners.extend(listeners)
         _configured = recorder
     if settings.enabled:
@@ -82,44 +85,104 @@ def configure(
     return recorder
 
 
-def start_from_environment(way: str) -> Recorder | None:
+def start_from_environment(way: str, **arguments: Any) -> Recorder | None:
     """Record this process as ``OTEL_AGENTREC_*`` say; None when they switch recording off.
 
     Args:
         way: how the user switched it on.
+        arguments: settings that beat the environment.
+
+    Raises:
+        ConfigurationError: a setting has a value that can't be used.
+    """
+    recorder = join_from_outside(way, **arguments)
+    if recorder is not None:
+        _attach_to_providers(recorder, way)
+    return recorder
+
+
+def provider_from_environment(make: Callable[[], Any]) -> Any:
+    """A provider that is recorded as ``OTEL_AGENTREC_*`` say.
+
+    Args:
+        make: makes it.
 
     Raises:
         ConfigurationError: a variable has a value that can't be used.
     """
+    recorder = join_from_outside(PROVIDER)
+    provider = make()
+    if recorder is not None:
+        attach(recorder, provider, PROVIDER)
+    return provider
+
+
+def join_from_outside(way: str, *, whole_process: bool = True, **arguments: Any) -> Recorder | None:
+    """The recorder of this process, for a way that is switched on around the program; None when there is none to be.
+
+    Says so when the way was named and no path was.
+
+    Args:
+        way: how the user switched it on.
+        whole_process: there is to be one recorder whatever paths are named elsewhere; else one for each path.
+        arguments: settings that beat the environment.
+
+    Raises:
+        ConfigurationError: a setting has a value that can't be used.
+    """
     global _configured
-    settings = Settings.load()
-    if not settings.path or not settings.enabled:
+    settings = Settings.load(**arguments)
+    if not settings.enabled:
+        return None
+    if not settings.path:
+        if not is_recording():
+            PROCESS.notices.once(
+                "no path", f"{way} has no path to record to: set OTEL_AGENTREC_PATH; nothing is recorded"
+            )
+        return None
+    if _sdk_is_disabled():
+        PROCESS.notices.once("disabled", DISABLED)
         return None
     with _LOCK:
-        recorder = _configured = recorder_at(settings, way=way)
-    _start(recorder, settings)
+        recorder = recorder_at(settings, way=way, from_outside=whole_process)
+        if whole_process and (_configured is None or _configured.is_closed):
+            _configured = recorder
+    _prepare(settings)
     return recorder
 
 
 def _start(recorder: Recorder, settings: Settings) -> None:
+    _prepare(settings)
+    if _sdk_is_disabled():
+        recorder.notices.once("disabled", DISABLED)
+    else:
+        _attach_to_providers(recorder, CONFIGURE)
+
+
+def _prepare(settings: Settings) -> None:
     show_log(settings.log_level)
     if settings.content != "off":
         ask_for_content()
-    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
-        recorder.notices.once("disabled", "OTEL_SDK_DISABLED=true: OpenTelemetry is off, nothing is recorded")
-        return
+
+
+def _sdk_is_disabled() -> bool:
+    return os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+
+
+def _attach_to_providers(recorder: Recorder, way: str) -> None:
+    """Attach to OTel's global providers; where there are none, make them."""
     tracer_provider = trace.get_tracer_provider()
     if isinstance(tracer_provider, trace.ProxyTracerProvider):
         trace.set_tracer_provider(make_tracer_provider())
         tracer_provider = trace.get_tracer_provider()
-    attach(recorder, tracer_provider)
+    attach(recorder, tracer_provider, way)
     logger_provider = _logs.get_logger_provider()
     if type(logger_provider).__name__ == "ProxyLoggerProvider":
         from opentelemetry.sdk._logs import LoggerProvider
 
         _logs.set_logger_provider(LoggerProvider())
         logger_provider = _logs.get_logger_provider()
-    attach(recorder, logger_provider)
+    attach(recorder, logger_provider, way)
 
 
 def show_log(level: str | None) -> None:

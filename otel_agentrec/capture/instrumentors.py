@@ -14,6 +14,9 @@ from otel_agentrec.capture.guard import Guard, log
 
 __all__ = ["start_instrumentors"]
 
+OURS = "agentrec"
+"""Our own entry point, which instruments nothing."""
+
 
 def start_instrumentors(guard: Guard, provider_given: Callable[[Any], object]) -> list[str]:
     """Start every installed instrumentation whose library is there; the names of those that started.
@@ -31,7 +34,7 @@ def start_instrumentors(guard: Guard, provider_given: Callable[[Any], object]) -
     started: list[str] = []
     ours: set[Any] = set()
     for entry_point in entry_points(group="opentelemetry_instrumentor"):
-        if entry_point.name in disabled or "*" in disabled:
+        if entry_point.name in disabled or "*" in disabled or entry_point.name == OURS:
             continue
         try:
             dist = getattr(entry_point, "dist", None)

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from otel_agentrec.capture.attempts import Attempt
 from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
 
-__all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "can_wait", "frozen", "is_large", "keys_of"]
+__all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "can_wait", "frozen", "is_large", "keys_of", "take_oldest"]
 
 Key = tuple[int, int]
 """(trace id, span id) as the SDK's integers."""
@@ -190,12 +190,12 @@ class OpenTable:
     def add(self, entry: OpenSpan) -> OpenSpan | None:
         """Add; returns the oldest entry when there was no room, taken out."""
         self._open[entry.key] = entry
-        return _take_oldest(self._open) if len(self._open) > self._max_open else None
+        return take_oldest(self._open) if len(self._open) > self._max_open else None
 
     def add_foreign(self, key: Key, above: OpenSpan) -> None:
         self._foreign[key] = above
         if len(self._foreign) > self._max_foreign:
-            _take_oldest(self._foreign)
+            take_oldest(self._foreign)
 
     def pop(self, key: Key) -> OpenSpan | None:
         return self._open.pop(key, None)
@@ -222,16 +222,19 @@ class RecentKeys:
         self._keys: dict[Key, None] = {}
         self._size = size
 
+    def grow(self, size: int) -> None:
+        self._size = max(size, self._size)
+
     def add(self, key: Key) -> None:
         self._keys[key] = None
         if len(self._keys) > self._size:
-            _take_oldest(self._keys)
+            take_oldest(self._keys)
 
     def __contains__(self, key: Key) -> bool:
         return key in self._keys
 
 
-def _take_oldest(table: dict[Key, Any]) -> Any:
+def take_oldest(table: dict[Key, Any]) -> Any:
     for _ in range(8):  # another thread may take it first
         try:
             return table.pop(next(iter(table)))

@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from otel_agentrec.capture.guard import guarded
 from otel_agentrec.capture.recorder import Recorder, recorder_at
+from otel_agentrec.capture.ways import CODE
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.settings import Settings
 
@@ -43,7 +44,7 @@ class AgentRecSpanProcessor(SpanProcessor):
     ) -> None:
         if recorder is None:
             loaded = Settings.load(path=path, **settings)
-            recorder = recorder_at(loaded, sinks=sinks, way="AgentRecSpanProcessor")
+            recorder = recorder_at(loaded, sinks=sinks, way=CODE)
         self.recorder = recorder
         self.guard = recorder.guard
         recorder.attach(self)

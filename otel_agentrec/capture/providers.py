@@ -30,10 +30,16 @@ def make_tracer_provider() -> Any:
 _attached: weakref.WeakKeyDictionary[Any, list[weakref.ref[Recorder]]] = weakref.WeakKeyDictionary()
 
 
-def attach(recorder: Recorder, provider: Any) -> bool:
-    """Add our processor to a provider, once per recorder. False when it can't take one, or has it already."""
+def attach(recorder: Recorder, provider: Any, way: str | None = None) -> bool:
+    """Add our processor to a provider, once per recorder. False when it can't take one, or has it already.
+
+    Args:
+        way: how the user asked for it; should he have done so in two ways, he is told which one counts.
+    """
     known = _attached.setdefault(provider, [])
     if any(ref() is recorder for ref in known):
+        if way not in (None, recorder.way):
+            recorder.notices.once("twice", f"already recording through {recorder.way}: {way} changes nothing")
         return False
     if hasattr(provider, "add_span_processor"):
         provider.add_span_processor(AgentRecSpanProcessor(recorder=recorder))

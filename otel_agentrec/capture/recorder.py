@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from time import perf_counter_ns
 from typing import Any
 
@@ -16,6 +16,7 @@ from otel_agentrec._version import __version__
 from otel_agentrec.capture import handed, metrics
 from otel_agentrec.capture.background import Background, on_event_loop
 from otel_agentrec.capture.deferred import Deferred
+from otel_agentrec.capture.exported import Exported
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.opening import Key, can_wait, frozen, is_large
@@ -24,6 +25,7 @@ from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
 from otel_agentrec.capture.tracking import Tracker
 from otel_agentrec.capture.turns import Turns
+from otel_agentrec.capture.ways import CONFIGURE, EXPORTER, FROM_OUTSIDE
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.draft import Envelope, SealedAt
 from otel_agentrec.journal.gate import Gate
@@ -32,7 +34,14 @@ from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.redaction import Redactor
 from otel_agentrec.settings import Settings, unknown_names
 
-__all__ = ["WHOLE_PROCESS", "Recorder", "gate_of_process", "listeners_of_process", "place_of", "recorder_at"]
+__all__ = [
+    "Recorder",
+    "gate_of_process",
+    "is_recording",
+    "listeners_of_process",
+    "place_of",
+    "recorder_at",
+]
 
 PATIENCE = 30.0
 """Seconds that a shutdown waits for deferred records."""
@@ -49,18 +58,28 @@ class Recorder:
         settings: ``path`` must be set.
         sinks: receive node records; what they raise is counted.
         way: how recording was switched on, as the user knows it.
+        from_outside: it is switched on for the whole process, around the program; default: as ``way`` is.
 
     Raises:
         ConfigurationError: no path.
     """
 
-    def __init__(self, settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way: str = "configure()") -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        sinks: Iterable[IoCaptureSink] = (),
+        way: str = CONFIGURE,
+        from_outside: bool | None = None,
+    ) -> None:
         if not settings.path:
             raise ConfigurationError("no path to record to", "configure('./agentrec'), or set OTEL_AGENTREC_PATH")
         self.settings = settings
         self.place = place_of(settings.path)
         self.path = self.place  # absolute: the program may change its directory
         self.way = way
+        self.is_from_outside = way in FROM_OUTSIDE if from_outside is None else from_outside
+        """The whole process is recorded; what the program itself asks for joins in."""
         self.listeners: list[Any] = []
         """Listeners of every ``agent_run`` of this process."""
         self.redactor = Redactor.from_setting(settings.redact)
@@ -86,6 +105,8 @@ class Recorder:
         if settings.durability == "deferred":
             self._deferred = Deferred(settings.queue, self.guard, self._journal.drop)
         self._tracker = Tracker(self._write, self._once, self._background.wake, settings, self.counters, self.notices)
+        self._exported = Exported(self._tracker, self._write, self._exporter_is_late)
+        self._is_exported_too = False
         self._teller: SinkTeller | None = None
         self.add_sinks(sinks)
         self._attached: dict[int, object] = {}
@@ -93,6 +114,7 @@ class Recorder:
         self._closed = not settings.enabled
         self._stream: str | None = None
         self._told: dict[str, int] = {}
+        self._mark = f"_otel_agentrec_{id(self)}"
         self._abandoned = self.guard.wrap("a span's finaliser", self._span_abandoned)
         for name, nearest in unknown_names().items():
             self.notices.once(f"unknown {name}", f"{name} is not a setting: {nearest}")
@@ -130,13 +152,49 @@ class Recorder:
 
     def log_emitted(self, data: Any) -> None:
         logs = self._tracker.logs
-        if self._closed or not logs.wants(data) or (echo := logs.echo()) is None:
+        if self._closed or not logs.wants(data) or not self._is_new(data) or (echo := logs.echo()) is None:
             return
         log = frozen(from_sdk_log(data))
         if self._deferred is not None:
             self._deferred.put(self._take, logs.emitted, log, echo)
         else:
             self._take(logs.emitted, log, echo)
+
+    # --- what exporters call ------------------------------------------------------------------------------------------
+
+    def expect_exports(self) -> None:
+        """Spans and log records that processors of ours see will also come through an exporter."""
+        asked = os.environ.get("OTEL_BSP_MAX_QUEUE_SIZE", "").strip()
+        self._tracker.expect_exports(int(asked) if asked.isdecimal() else 2_048)
+        self._is_exported_too = True
+
+    def spans_exported(self, batch: Sequence[Any]) -> None:
+        """Record what no processor of ours saw of a batch of ended spans."""
+        if not self._closed:
+            self._drain(PATIENCE)
+            self._take(self._exported.spans, batch)
+
+    def logs_exported(self, batch: Sequence[Any]) -> None:
+        """Record what no processor of ours saw of a batch of log records."""
+        if not self._closed:
+            self._drain(PATIENCE)
+            logs = self._tracker.logs
+            for data in batch:
+                if logs.wants(data) and self._is_new(data) and (echo := logs.echo()) is not None:
+                    self._take(self._exported.log, frozen(from_sdk_log(data)), echo)
+
+    def _exporter_is_late(self) -> None:
+        self.notices.once("twice", f"already recording through {self.way}: {EXPORTER} changes nothing")
+
+    def _is_new(self, data: Any) -> bool:
+        """Whether a log record was not told yet. A batch hands on a copy of it, but the same mapping of attributes."""
+        if not self._is_exported_too:
+            return True
+        mine = object()
+        marks: dict[str, Any] = getattr(data.log_record.attributes, "__dict__", {})
+        return marks.setdefault(self._mark, mine) is mine  # one step: they may come at the same time
+
+    # --- what follows from both ---------------------------------------------------------------------------------------
 
     def _started(self, span: Any, processor: object) -> None:
         if not self._tracker.foreign_started(span):
@@ -158,6 +216,7 @@ class Recorder:
         self._drain(PATIENCE)
         self._take(self._tracker.interrupt_open, processor)
         if not self._attached:
+            self._take(self._exported.finish)
             self._take(self._seal)
 
     def release(self, processor: object) -> None:
@@ -196,6 +255,7 @@ class Recorder:
             return
         self._drain(PATIENCE)
         self._take(self._tracker.interrupt_open, None)
+        self._take(self._exported.finish)
         self._take(self._close)
 
     @guarded("force_flush", fallback=False)
@@ -297,6 +357,7 @@ class Recorder:
         if self._deferred is not None:
             self._deferred.after_fork()
         self._once.after_fork()
+        self._exported.after_fork()
         if self._teller is not None:
             self._teller.after_fork()
         self.counters.counts.update(dict.fromkeys(self.counters.counts, 0))
@@ -307,9 +368,6 @@ class Recorder:
 _RECORDERS: weakref.WeakSet[Recorder] = weakref.WeakSet()
 _BY_PATH: dict[str, Recorder] = {}
 _LOCK = threading.Lock()
-
-WHOLE_PROCESS = ("otel-agentrec run", "opentelemetry-instrument")
-"""Ways that record the whole process from outside; what the program itself asks for then joins in."""
 
 
 def _versions() -> dict[str, str]:
@@ -326,8 +384,12 @@ def place_of(path: str) -> str:
         return path
 
 
-def recorder_at(settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way: str) -> Recorder:
+def recorder_at(
+    settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way: str, from_outside: bool | None = None
+) -> Recorder:
     """The recorder of this process for a path: the one that is there and not closed, else a new one.
+
+    Where a way from outside records the process, or is about to, there is one recorder whatever the paths say.
 
     Raises:
         ConfigurationError: no path.
@@ -335,12 +397,15 @@ def recorder_at(settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way:
     with _LOCK:
         place = place_of(settings.path) if settings.path else ""
         open_ones = [recorder for recorder in _BY_PATH.values() if not recorder.is_closed]
-        found = next((one for one in open_ones if one.way in WHOLE_PROCESS or one.place == place), None)
+        whole = way in FROM_OUTSIDE if from_outside is None else from_outside
+        found = next((one for one in open_ones if whole or one.is_from_outside or one.place == place), None)
         if found is None:
-            found = _BY_PATH[place] = Recorder(settings, sinks=sinks, way=way)
+            found = _BY_PATH[place] = Recorder(settings, sinks=sinks, way=way, from_outside=whole)
             return found
     if found.place != place:
         found.notices.once("place", f"already recording to {found.path} through {found.way}, not to {settings.path}")
+    if found.way == EXPORTER:  # whatever comes besides it gives more, and is named from now on
+        found.way = way
     found.add_sinks(sinks)
     return found
 
@@ -351,6 +416,11 @@ def gate_of_process() -> Gate:
         if not recorder.is_closed:
             return recorder.gate
     return Gate(Redactor.from_setting(Settings.load().redact))
+
+
+def is_recording() -> bool:
+    """Whether a recorder of this process is open."""
+    return any(not recorder.is_closed for recorder in list(_RECORDERS))
 
 
 def listeners_of_process() -> list[Any]:

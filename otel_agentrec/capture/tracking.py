@@ -50,6 +50,7 @@ class Tracker:
         self.table = OpenTable()
         self.logs = LogTracker(self.table, self._write_log, counters)
         self._recent = RecentKeys(4_096)
+        self._is_exported_too = False
         self._verdicts: dict[str, str] = {}
         self._write = write
         self._once = once
@@ -62,7 +63,7 @@ class Tracker:
 
     def foreign_started(self, span: Any) -> bool:
         """Whether a span that began is foreign; then all is done. Touches nothing but single dictionary entries."""
-        if self._verdict(span) != "foreign":
+        if self.verdict(span) != "foreign":
             return False
         parent = span.parent
         above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
@@ -73,7 +74,7 @@ class Tracker:
 
     def foreign_ended(self, span: Any) -> bool:
         """The same for a span that ended. Below an open model call a foreign client span is one HTTP attempt."""
-        if self._verdict(span) != "foreign":
+        if self.verdict(span) != "foreign":
             return False
         context = span.context
         above = self.table.pop_foreign((context.trace_id, context.span_id))
@@ -85,7 +86,8 @@ class Tracker:
                     step.add_attempt(attempt)
         return True
 
-    def _verdict(self, span: Any) -> str:
+    def verdict(self, span: Any) -> str:
+        """``agent``, ``foreign`` or ``unknown``, by the span's scope."""
         scope = span.instrumentation_scope
         name = scope.name if scope is not None else ""
         verdict = self._verdicts.get(name)
@@ -110,7 +112,7 @@ class Tracker:
         if evicted is not None:
             self._counters.add("evicted")
             self._give_up(evicted, "evicted")
-        if self._verdict(span) == "agent" or dialects.speaks(entry.keys()):
+        if self.verdict(span) == "agent" or dialects.speaks(entry.keys()):
             view = from_sdk(span)
             said = dialects.started(view)
             if said is not None:
@@ -159,23 +161,46 @@ class Tracker:
         """A span that is not foreign ended: write what it is now known to be."""
         context = span.context
         key = (context.trace_id, context.span_id)
-        entry = self.table.pop(key)
+        entry = self.table.get(key)
         if entry is None:  # started before we were there, or evicted, or another processor's end came first
             if key in self._recent:
                 return
             parent = span.parent
             above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
             entry = OpenSpan(span, key, above, None)
-        entry.is_open = False
-        asked = entry.is_step or entry.logs or self._verdict(span) == "agent" or dialects.speaks(entry.keys())
-        view = from_sdk(span) if asked else None
-        said = dialects.read(view, entry.logs or ()) if view is not None else None
+        else:
+            if self._is_exported_too:  # before it leaves the table: an exporter may ask from another thread
+                self._recent.add(key)
+            self.table.pop(key)
+        view, said = self.reading(span, entry)
         if view is not None and said is not None:
-            self._recent.add(key)
-            self._journal_end(entry, view, *said, span)
+            self.record(span, entry, view, said)
         self.logs.leave(entry, said)
         handed.forget(key)
         entry.release()
+
+    def reading(self, span: Any, entry: OpenSpan) -> tuple[SpanView | None, dialects.Reading | None]:
+        """What a span that ended is."""
+        entry.is_open = False
+        asked = entry.is_step or entry.logs or self.verdict(span) == "agent" or dialects.speaks(entry.keys())
+        view = from_sdk(span) if asked else None
+        return view, dialects.read(view, entry.logs or ()) if view is not None else None
+
+    def record(self, span: Any, entry: OpenSpan, view: SpanView, said: dialects.Reading) -> None:
+        """Write the step that ended."""
+        self._recent.add(entry.key)
+        self._journal_end(entry, view, *said, span)
+
+    # --- what exporters are given besides -----------------------------------------------------------------------------
+
+    def expect_exports(self, waiting: int) -> None:
+        """An exporter will be given spans that ended, up to ``waiting`` of them behind the newest one."""
+        self._is_exported_too = True
+        self._recent.grow(2 * waiting)
+
+    def has_seen(self, key: Key) -> bool:
+        """Whether a processor saw the start of a span, or its step is written already."""
+        return key in self.table or key in self._recent
 
     def _journal_end(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts, span: Any) -> None:
         entry.is_step, entry.kind = True, kind

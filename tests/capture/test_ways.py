@@ -13,24 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from otel_agentrec.audit.verify import verify
 from otel_agentrec.capture.launch import program_of
 from otel_agentrec.demo.script import Turn
 from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.errors import UsageError
-from otel_agentrec.nodes.read import read_nodes
-from otel_agentrec.records import NodeIoRecord
 from tests.capture.recording import events
-from tests.test_project import PYPROJECT
-
-ROOT = Path(__file__).parent.parent.parent
-
-RUN = """
-import sys
-from pathlib import Path
-from otel_agentrec.capture.launch import run_command
-sys.exit(run_command(sys.argv[2:], Path(sys.argv[1])))
-"""
+from tests.capture.shell import INSTRUMENT, ROOT, RUN, Shell, as_installed
 
 START = """
 import os, sys
@@ -99,38 +87,6 @@ def bare(tmp_path: Path) -> Shell:
     return shell
 
 
-class Shell:
-    """A directory with programs, and an environment to run them in."""
-
-    def __init__(self, path: Path, model: str) -> None:
-        self.path = path
-        self.rec = path / "rec"
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "PYTHON"))}
-        self.env["PYTHONPATH"] = str(ROOT)
-        self.env["MODEL"] = model
-        self.env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), self.env.get("PATH", "")])
-
-    def write(self, name: str, text: str, mode: int = 0o644) -> Path:
-        file = self.path / name
-        file.write_text(text)
-        file.chmod(mode)
-        return file
-
-    def argv(self, *cmd: str) -> list[str]:
-        return [sys.executable, "-c", RUN, str(self.rec), *cmd]
-
-    def run(self, *cmd: str) -> subprocess.CompletedProcess[str]:
-        """``otel-agentrec run --out rec -- CMD``."""
-        return self.plain(*self.argv(*cmd))
-
-    def plain(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(argv, cwd=self.path, env=self.env, capture_output=True, text=True, timeout=60)
-
-    def nodes(self) -> list[NodeIoRecord]:
-        assert verify(self.rec).is_valid
-        return list(read_nodes(self.rec))
-
-
 @pytest.fixture
 def shell(tmp_path: Path, server: ScriptedServer) -> Shell:
     return Shell(tmp_path, server.base_url)
@@ -159,19 +115,12 @@ def test_run_records_each_call_once_and_the_programs_own_exporter_gets_every_spa
 
 
 def test_opentelemetry_instrument_with_the_variable_records_the_same(shell: Shell, tmp_path: Path) -> None:
-    dist = tmp_path / "site" / "otel_agentrec-0.dist-info"  # as if installed; in place of one that is
-    dist.mkdir(parents=True)
-    (dist / "METADATA").write_text("Metadata-Version: 2.1\nName: otel-agentrec\nVersion: 0\n")
-    groups = PYPROJECT["project"]["entry-points"].items()
-    lines = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()) for group, points in groups]
-    (dist / "entry_points.txt").write_text("\n".join(lines))
-    shell.env["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
+    shell.env["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(as_installed(tmp_path / "site"))])
     shell.env.update(OTEL_TRACES_EXPORTER="console", OTEL_METRICS_EXPORTER="none", OTEL_LOGS_EXPORTER="none")
     shell.write("app.py", START + "ask()")
-    instrument = [sys.executable, "-c", "from opentelemetry.instrumentation.auto_instrumentation import run; run()"]
-    off = shell.plain(*instrument, "python", "app.py")
+    off = shell.plain(*INSTRUMENT, "python", "app.py")
     assert (off.returncode, shell.rec.exists()) == (0, False), off.stderr
-    on = shell.plain(*instrument, "--agentrec_path", str(shell.rec), "python", "app.py")
+    on = shell.plain(*INSTRUMENT, "--agentrec_path", str(shell.rec), "python", "app.py")
     assert on.returncode == 0, on.stderr
     assert '"name": "chat m"' in on.stdout, "the other exporter gets the span"
     (node,) = shell.nodes()

@@ -3,6 +3,8 @@
 OTel loads these in every program of an environment in which this package is installed, without a guard of its own. So this
 module imports nothing but the standard library; all else is imported inside a guard, after the path variable is seen.
 
+Exporters and the instrumentor stand in modules of their own, since they need OTel's base classes.
+
 As the module of ``opentelemetry_environment_variables`` it also gives ``opentelemetry-instrument`` its flags: each
 ``OTEL_AGENTREC_X`` below becomes ``--agentrec_x``.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 OTEL_AGENTREC_PATH = "OTEL_AGENTREC_PATH"
 OTEL_AGENTREC_ENABLED = "OTEL_AGENTREC_ENABLED"
@@ -53,14 +56,69 @@ def post_instrument() -> None:
         return
     try:
         from otel_agentrec.capture.configure import start_from_environment
+        from otel_agentrec.capture.ways import INSTRUMENT
 
-        start_from_environment("opentelemetry-instrument")
+        start_from_environment(INSTRUMENT)
     except Exception as error:
-        _say(f"not recording: {error}", getattr(error, "hint", ""))
+        say(f"not recording: {error}", getattr(error, "hint", ""))
 
 
-def _say(text: str, hint: str = "") -> None:
+def tracer_provider() -> Any:
+    """A tracer provider that is recorded: ``OTEL_PYTHON_TRACER_PROVIDER=agentrec``.
+
+    Entry point group ``opentelemetry_tracer_provider``. OTel calls it when the program first asks for a tracer and has set no
+    provider. Never raises: what is wrong is said on stderr, and the provider is one that is not recorded.
+    """
     try:
-        print(f"otel-agentrec: {text}" + (f" ({hint})" if hint else ""), file=sys.stderr)
+        from otel_agentrec.capture.configure import provider_from_environment
+        from otel_agentrec.capture.providers import make_tracer_provider
+
+        return provider_from_environment(make_tracer_provider)
+    except Exception as error:
+        say(f"not recording: {error}", getattr(error, "hint", ""))
+    try:
+        from opentelemetry.sdk.trace import TracerProvider
+
+        return TracerProvider()
+    except Exception:
+        from opentelemetry.trace import NoOpTracerProvider
+
+        return NoOpTracerProvider()
+
+
+def logger_provider() -> Any:
+    """A logger provider that is recorded: ``OTEL_PYTHON_LOGGER_PROVIDER=agentrec``.
+
+    Entry point group ``opentelemetry_logger_provider``. As :func:`tracer_provider`.
+    """
+    try:
+        from opentelemetry.sdk._logs import LoggerProvider
+
+        from otel_agentrec.capture.configure import provider_from_environment
+
+        return provider_from_environment(LoggerProvider)
+    except Exception as error:
+        say(f"not recording: {error}", getattr(error, "hint", ""))
+    try:
+        from opentelemetry.sdk._logs import LoggerProvider
+
+        return LoggerProvider()
+    except Exception:
+        from opentelemetry._logs import NoOpLoggerProvider
+
+        return NoOpLoggerProvider()
+
+
+def say(text: str, hint: str = "") -> None:
+    """One line on stderr, the same one only once. Never raises."""
+    line = f"otel-agentrec: {text}" + (f" ({hint})" if hint else "")
+    if line in _said:
+        return
+    _said.add(line)
+    try:
+        print(line, file=sys.stderr)
     except Exception:
         pass
+
+
+_said: set[str] = set()

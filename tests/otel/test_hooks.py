@@ -8,8 +8,7 @@ from importlib import import_module
 import pytest
 
 from otel_agentrec import otel
-
-from .test_project import PYPROJECT
+from tests.test_project import PYPROJECT
 
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 

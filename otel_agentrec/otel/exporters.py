@@ -1,0 +1,89 @@
+"""Exporters that record: what ``OTEL_TRACES_EXPORTER=agentrec`` and ``OTEL_LOGS_EXPORTER=agentrec`` name.
+
+OTel makes them without arguments and puts them behind a batch: so no starts are seen, only sampled spans, and what waits in
+the batch is lost when the process is killed. Spans and log records that a processor of ours saw are left to it.
+
+The SDK does not guard what it loads: nothing here raises, and all but the SDK's base classes is imported inside a guard.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from otel_agentrec.otel import say
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk._logs import ReadableLogRecord
+    from opentelemetry.sdk.trace import ReadableSpan
+
+    from otel_agentrec.capture.recorder import Recorder
+
+__all__ = ["RecordingLogExporter", "RecordingSpanExporter"]
+
+
+class RecordingSpanExporter(SpanExporter):
+    """Records the agent steps among the spans that it is given.
+
+    Never raises: what is wrong with its arguments is said on stderr, and then it records nothing.
+
+    Args:
+        path: the recording directory; default ``OTEL_AGENTREC_PATH``.
+        settings: further settings by name (see ``otel_agentrec.settings``).
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, **settings: Any) -> None:
+        self.recorder = _recorder(self, path, settings)
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        done = self.recorder is None or self.recorder.guard.run("export", _told, self.recorder.spans_exported, spans)
+        return SpanExportResult.SUCCESS if done else SpanExportResult.FAILURE
+
+    def shutdown(self) -> None:
+        if self.recorder is not None:
+            self.recorder.guard.run("shutdown", self.recorder.detach, self)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self.recorder is None or self.recorder.force_flush(timeout_millis)
+
+
+class RecordingLogExporter(LogRecordExporter):
+    """Records the log records that tell of agent steps; its arguments are those of :class:`RecordingSpanExporter`."""
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, **settings: Any) -> None:
+        self.recorder = _recorder(self, path, settings)
+
+    def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
+        done = self.recorder is None or self.recorder.guard.run("export", _told, self.recorder.logs_exported, batch)
+        return LogRecordExportResult.SUCCESS if done else LogRecordExportResult.FAILURE
+
+    def shutdown(self) -> None:
+        if self.recorder is not None:
+            self.recorder.guard.run("shutdown", self.recorder.detach, self)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self.recorder is None or self.recorder.force_flush(timeout_millis)
+
+
+def _recorder(exporter: object, path: str | os.PathLike[str] | None, settings: dict[str, Any]) -> Recorder | None:
+    try:
+        from otel_agentrec.capture.configure import join_from_outside
+        from otel_agentrec.capture.ways import EXPORTER
+
+        recorder = join_from_outside(EXPORTER, whole_process=path is None, path=path, **settings)
+        if recorder is not None:
+            recorder.expect_exports()
+            recorder.attach(exporter)
+        return recorder
+    except Exception as error:
+        say(f"the exporter agentrec records nothing: {error}", getattr(error, "hint", ""))
+        return None
+
+
+def _told(tell: Any, batch: Sequence[Any]) -> bool:
+    tell(batch)
+    return True
