@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Any
 
-__all__ = ["take"]
+__all__ = ["drop", "take"]
 
 Json = Any
 MAX_DEPTH = 16
@@ -20,15 +20,27 @@ def take(rest: MutableMapping[str, Any], prefix: str) -> list[Json] | None:
 
     Gaps in the numbering are closed: a limit on attributes may have thrown elements away. Other keys under the prefix stay.
     """
-    start = f"{prefix}."
-    keys = [key for key in rest if key.startswith(start) and _is_index(key[len(start) :].partition(".")[0])]
+    keys, start = _keys(rest, prefix), len(prefix) + 1
     if not keys:
         return None
     tree: dict[str, Json] = {}
     for key in keys:
-        _put(tree, key[len(start) :].split(".", MAX_DEPTH), rest.pop(key))
+        _put(tree, key[start:].split(".", MAX_DEPTH), rest.pop(key))
     listed = _listed(tree)
     return listed if isinstance(listed, list) else None
+
+
+def drop(rest: MutableMapping[str, Any], prefix: str) -> None:
+    """Throw the list under ``prefix`` away: another attribute tells the same."""
+    for key in _keys(rest, prefix):
+        del rest[key]
+
+
+def _keys(rest: MutableMapping[str, Any], prefix: str) -> list[str]:
+    """The keys of list elements."""
+    start = f"{prefix}."
+    at = len(start)
+    return [key for key in rest if key.startswith(start) and _is_index(key[at:].partition(".")[0])]
 
 
 class _Node(dict[str, Any]):

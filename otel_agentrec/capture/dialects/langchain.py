@@ -101,22 +101,36 @@ def message(value: Json) -> Json:
     extra = _mapping(held.get("additional_kwargs"))
     if text(extra.get("reasoning_content")):
         parts.append({"type": "reasoning", "content": extra["reasoning_content"]})
+    calls = _calls(held)
     if isinstance(content, _LISTS):
-        parts.extend(messages.part(block) for block in content)
+        parts.extend(_block(block, calls) for block in content)
     elif isinstance(content, str) and content:
         parts.append(messages.part(content))
-    known = {p.get("id") for p in parts if isinstance(p, Mapping) and p.get("type") == "tool_call"}
+    placed = [id(p) for p in parts]
+    parts.extend(call for call in calls if id(call) not in placed)
+    return out
+
+
+def _calls(held: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """The tool calls beside the content, also those whose arguments are no JSON."""
+    out: list[dict[str, Json]] = []
     for key in ("tool_calls", "invalid_tool_calls"):
         for call in held[key] if isinstance(held.get(key), _LISTS) else ():
-            if isinstance(call, Mapping) and (call.get("id") is None or call["id"] not in known):
-                part = {
-                    "type": "tool_call",
-                    "id": call.get("id"),
-                    "name": call.get("name"),
-                    "arguments": call.get("args"),
-                }
-                parts.append({k: v for k, v in part.items() if v is not None})
+            if isinstance(call, Mapping):
+                told = {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args")}
+                out.append({"type": "tool_call", **{k: v for k, v in told.items() if v is not None}})
     return out
+
+
+def _block(block: Json, calls: list[dict[str, Json]]) -> Json:
+    """A block of content. A call that stands beside the content as well is told better there: of streamed answers, the
+    block has no arguments."""
+    if isinstance(block, Mapping):
+        block = {key: v for key, v in block.items() if key != "index"}  # its place in a stream
+    part = messages.part(block)
+    if isinstance(part, dict) and part.get("type") == "tool_call" and part.get("id") is not None:
+        return next((call for call in calls if call.get("id") == part["id"]), part)
+    return part
 
 
 def tool_message(value: Json) -> Mapping[str, Json] | None:

@@ -7,10 +7,21 @@ Where the shape of the raw ones is known they lead; the flattened ones are for a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from otel_agentrec.capture.dialects import identity, langchain, llamaindex, outcome, pythoncall, pythonrepr, raw, tokens
+from otel_agentrec.capture.dialects import (
+    flattened,
+    identity,
+    langchain,
+    llamaindex,
+    outcome,
+    pythoncall,
+    pythonrepr,
+    raw,
+    tokens,
+)
 from otel_agentrec.capture.dialects import openinference_messages as flat
 from otel_agentrec.capture.dialects.dialect import Dialect, Reading
 from otel_agentrec.capture.dialects.exchange import Asked, Said, parameters
@@ -41,8 +52,12 @@ KINDS: dict[str, tuple[str, str | None]] = {
 """``openinference.span.kind`` -> (kind, operation)."""
 
 _KIND = "openinference.span.kind"
-_OF_MODEL = ("llm.input_messages.", "llm.output_messages.", "llm.token_count.")
+_IN, _OUT = "llm.input_messages", "llm.output_messages"
+_OF_MODEL = (f"{_IN}.", f"{_OUT}.", "llm.token_count.")
 _HANDOFF = "handoff to "
+_LLAMA_INDEX = f"{SCOPE}llama_index"
+_HIDDEN = "__REDACTED__"
+_OBJECT = re.compile(r"<[^<>]*\bobject\b.* at 0x[0-9a-fA-F]+>")
 _FIRST_TOKEN = "First Token Stream Event"
 
 _APART = frozenset(
@@ -84,7 +99,7 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     elif kind == Kind.TOOL:
         failed = _take_tool(span, rest, facts)
     else:
-        _take_step(kind, rest, facts)
+        _take_step(span, kind, rest, facts)
     _take_outcome(span, kind, failed, facts)
     outcome.note_losses(span, rest, facts)
     loose = [
@@ -126,8 +141,8 @@ def _recognise(span: SpanView) -> tuple[str, str | None, bool] | None:
 
 def _only_prepares(span: SpanView) -> bool:
     """LlamaIndex marks all methods of a model's class; private ones (``X._prepare_chat_with_tools``) ask no model."""
-    _, dot, method = span.name.rpartition(".")
-    return bool(dot) and method.startswith("_") and not any(key.startswith(_OF_MODEL) for key in span.attributes)
+    private = span.name.rpartition(".")[2].startswith("_")
+    return private and span.scope == _LLAMA_INDEX and not any(key.startswith(_OF_MODEL) for key in span.attributes)
 
 
 def _take_identity(span: SpanView, rest: dict[str, Any], facts: Facts) -> None:
@@ -152,8 +167,8 @@ def _take_identity(span: SpanView, rest: dict[str, Any], facts: Facts) -> None:
 
 
 def _take_model(span: SpanView, rest: dict[str, Any], facts: Facts) -> None:
-    asked = _take_request(rest, facts)
-    said = _take_answer(rest, facts)
+    asked = _take_request(span, rest, facts)
+    said = _take_answer(span, rest, facts)
     given = loaded(rest.get("llm.invocation_parameters"))
     if isinstance(given, Mapping):
         del rest["llm.invocation_parameters"]
@@ -185,42 +200,41 @@ def _take_names(rest: dict[str, Any], facts: Facts, asked: Asked, said: Said, gi
         facts.response_model = named
 
 
-def _take_request(rest: dict[str, Any], facts: Facts) -> Asked:
-    flattened = flat.take(rest, "llm.input_messages") or flat.take_prompts(rest)
+def _take_request(span: SpanView, rest: dict[str, Any], facts: Facts) -> Asked:
     tools = flat.take_tools(rest)
     value = rest.get("input.value")
     asked = raw.asked(loaded(value))
     if asked is not None:
         _drop(rest, "input")
         facts.messages, facts.system_instructions = asked.messages, asked.instructions
-        if flattened and asked.instructions is None and not any(map(_instructs, asked.messages)):
-            first = next((i for i, m in enumerate(flattened) if not _instructs(m)), len(flattened))
-            facts.system_instructions = [p for m in flattened[:first] for p in m.get("parts") or ()] or None
-    elif flattened is not None:
-        facts.messages = flattened
-        _drop_repeated(rest, "input", flattened)
+        if asked.instructions is None and not any(map(_instructs, asked.messages)):
+            facts.system_instructions = flat.instructions(rest, _IN)
+        flattened.drop(rest, _IN)
+    elif (told := flat.take(rest, _IN) or flat.take_prompts(rest)) is not None:
+        facts.messages = told
+        _drop_repeated(rest, "input", told)
     elif text(value) is not None:
-        facts.messages = _from_text(rest, "input", "user")
+        facts.messages = _from_text(span, rest, "input", "user")
     if was_cut(value):
         facts.flags.append("input_truncated")
     facts.tools = (asked.tools if asked is not None else None) or tools
     return asked if asked is not None else Asked([])
 
 
-def _take_answer(rest: dict[str, Any], facts: Facts) -> Said:
-    flattened = flat.take(rest, "llm.output_messages") or flat.take_completions(rest)
+def _take_answer(span: SpanView, rest: dict[str, Any], facts: Facts) -> Said:
+    flat_messages = flat.take(rest, _OUT) or flat.take_completions(rest)
     value = rest.get("output.value")
     parsed = loaded(value)
     said = raw.said(parsed)
-    told: list[Json] | RawList | None = flattened
+    told: list[Json] | RawList | None = flat_messages
     if said is not None:
-        told = said.messages or flattened
+        told = said.messages or flat_messages
         if said.raw is not None or not isinstance(parsed, Mapping):
             _drop(rest, "output")
-    elif flattened is not None:
-        _drop_repeated(rest, "output", flattened)
+    elif flat_messages is not None:
+        _drop_repeated(rest, "output", flat_messages)
     elif text(value) is not None:
-        told = _from_text(rest, "output", "assistant")
+        told = _from_text(span, rest, "output", "assistant")
     if was_cut(value):
         facts.flags.append("output_truncated")
     facts.output_messages = told
@@ -237,16 +251,22 @@ def _instructs(message: Json) -> bool:
     return isinstance(message, Mapping) and message.get("role") in ("system", "developer")
 
 
-def _from_text(rest: dict[str, Any], side: str, role: str) -> list[Json] | RawList | None:
+def _from_text(span: SpanView, rest: dict[str, Any], side: str, role: str) -> list[Json] | RawList | None:
     """A plain text as a message; text of a list that was cut stays what it is."""
     value = rest[f"{side}.value"]
     if was_cut(value):
         _drop(rest, side)
         return RawList(value, same)
-    if not isinstance(value, str) or isinstance(loaded(value), (dict, list)):
-        return None  # an object of a shape that nobody knows stays among the attributes
+    if not isinstance(value, str) or isinstance(loaded(value), (dict, list)) or not _is_said(span, value):
+        return None  # stays among the attributes
     _drop(rest, side)
     return [{"role": role, "parts": [part(value)]}]
+
+
+def _is_said(span: SpanView, value: str) -> bool:
+    """Whether a plain text is what somebody said: not hidden by a switch, no object as Python or LlamaIndex prints it."""
+    printed = span.scope == _LLAMA_INDEX and value.startswith("assistant: ")
+    return value != _HIDDEN and not printed and not _OBJECT.fullmatch(value)
 
 
 def _drop(rest: dict[str, Any], side: str) -> None:
@@ -269,9 +289,8 @@ def _take_tool(span: SpanView, rest: dict[str, Any], facts: Facts) -> bool:
     """-> whether the result says that it is an error."""
     facts.tool_name = text(rest.pop("tool.name", None)) or span.name or None
     facts.tool_call_id = text(rest.pop("tool_call.id", None)) or text(rest.pop("tool.id", None))
-    value = rest.pop("input.value", None)
+    value, result = _shown(rest, "input"), _shown(rest, "output")
     facts.arguments = _arguments(value, rest.get("tool.parameters"))
-    result = rest.pop("output.value", None)
     facts.result, failed = result, False
     if was_cut(value):
         facts.flags.append("input_truncated")
@@ -294,6 +313,11 @@ def _take_tool(span: SpanView, rest: dict[str, Any], facts: Facts) -> bool:
     return failed
 
 
+def _shown(rest: dict[str, Any], side: str) -> Json:
+    """Take a value, unless it was hidden."""
+    return None if rest.get(f"{side}.value") == _HIDDEN else rest.pop(f"{side}.value", None)
+
+
 def _arguments(value: Json, schema: Json) -> Json:
     """Arguments by name where the telemetry wraps them (as a Python call, or as the text of a dict), else as they came."""
     parsed = loaded(value)
@@ -307,10 +331,10 @@ def _arguments(value: Json, schema: Json) -> Json:
     return value if called is None else called
 
 
-def _take_step(kind: str, rest: dict[str, Any], facts: Facts) -> None:
+def _take_step(span: SpanView, kind: str, rest: dict[str, Any], facts: Facts) -> None:
     """Messages that an agent or a chain was given and gave. Objects of other shapes stay among the attributes."""
-    for side, prefix, role in (("input", "llm.input_messages", "user"), ("output", "llm.output_messages", "assistant")):
-        flattened = flat.take(rest, prefix)
+    for side, prefix, role in (("input", _IN, "user"), ("output", _OUT, "assistant")):
+        flat_messages = flat.take(rest, prefix)
         value = rest.get(f"{side}.value")
         parsed = loaded(value)
         held = parsed.get("messages") if isinstance(parsed, Mapping) else parsed
@@ -319,10 +343,10 @@ def _take_step(kind: str, rest: dict[str, Any], facts: Facts) -> None:
             _drop(rest, side)
             if isinstance(parsed, Mapping) and len(parsed) > 1:
                 rest[f"{side}.value"] = {key: v for key, v in parsed.items() if key != "messages"}
-        elif flattened is not None:
-            told = flattened
+        elif flat_messages is not None:
+            told = flat_messages
         elif kind == Kind.AGENT and text(value) is not None and not was_cut(value):
-            told = _from_text(rest, side, role)
+            told = _from_text(span, rest, side, role)
         if side == "input":
             facts.messages = told
         else:

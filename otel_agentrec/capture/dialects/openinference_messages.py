@@ -13,7 +13,7 @@ from otel_agentrec.capture.dialects import flattened, messages
 from otel_agentrec.capture.dialects.smolagents import ROLES
 from otel_agentrec.capture.dialects.values import loaded, text
 
-__all__ = ["take", "take_completions", "take_prompts", "take_tools"]
+__all__ = ["instructions", "take", "take_completions", "take_prompts", "take_tools"]
 
 Json = Any
 
@@ -22,6 +22,21 @@ def take(rest: MutableMapping[str, Any], prefix: str) -> list[Json] | None:
     """Move the messages under ``prefix`` out of a span's attributes, into the schema. None when there are none."""
     listed = flattened.take(rest, prefix)
     return None if listed is None else [_message(m) for m in listed]
+
+
+def instructions(rest: MutableMapping[str, Any], prefix: str) -> list[Json] | None:
+    """The parts of the system messages that the list under ``prefix`` begins with, which it loses. None when there are none."""
+    if rest.get(f"{prefix}.0.message.role") not in _INSTRUCTING:
+        return None
+    parts: list[Json] = []
+    for message in take(rest, prefix) or ():
+        if message.get("role") not in _INSTRUCTING:
+            break
+        parts.extend(message["parts"])
+    return parts or None
+
+
+_INSTRUCTING = ("system", "developer")
 
 
 def take_tools(rest: MutableMapping[str, Any]) -> list[Json] | None:

@@ -74,16 +74,20 @@ def test_an_answer_with_reasoning_text_and_calls() -> None:
     "block",
     [
         {"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}},
-        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": {"a": 1}},
+        {"type": "tool_use", "id": "c1", "name": "f", "input": {}, "partial_json": '{"a": 1}', "index": 1},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": '{"a": 1}'},
     ],
 )
 def test_a_call_among_the_blocks_and_beside_them_is_one(block: Any) -> None:
     told = constructor(
-        "AIMessage", content=[{"type": "text", "text": "hello", "index": 0}, block], tool_calls=[LC_CALL]
+        "AIMessage", content=[block, {"type": "text", "text": "hello", "index": 0}], tool_calls=[LC_CALL]
     )
-    parts = langchain.message(told)["parts"]
-    assert [p["type"] for p in parts] == ["text", "tool_call"]
-    assert {key: parts[1][key] for key in CALL} == CALL
+    assert langchain.message(told)["parts"] == [CALL, {"type": "text", "content": "hello"}]
+
+
+def test_calls_without_ids_are_all_told() -> None:
+    told = constructor("AIMessage", content="", tool_calls=[{"name": "f", "args": {}}, {"name": "f", "args": {}}])
+    assert langchain.message(told)["parts"] == [{"type": "tool_call", "name": "f", "arguments": {}}] * 2
 
 
 def test_a_result_of_a_tool() -> None:

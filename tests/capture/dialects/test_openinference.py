@@ -69,10 +69,11 @@ class TestKinds:
         )
 
     def test_a_private_method_of_a_models_class_asks_no_model(self) -> None:
-        prepares = span("LLM", {"llm.model_name": "m", "output.value": "{}"}, name="Model._prepare_chat")
+        scope = "openinference.instrumentation.llama_index"
+        prepares = span("LLM", {"llm.model_name": "m"}, name="Model._prepare_chat", scope=scope)
         assert kind(prepares) == (Kind.STEP, "prepare")
-        assert kind(span("LLM", FLAT_OUT, name="Model._generate")) == (Kind.MODEL, "chat")
-        assert kind(span("LLM", name="_private_function_of_somebody")) == (Kind.MODEL, "chat")
+        assert kind(prepares._replace(attributes={**prepares.attributes, **FLAT_OUT})) == (Kind.MODEL, "chat")
+        assert kind(span("LLM", name="Model._private_method_of_somebody_else")) == (Kind.MODEL, "chat")
 
     def test_messages_without_a_kind_are_a_model_call(self) -> None:
         view = span(None, FLAT_IN)
@@ -251,6 +252,19 @@ class TestModelCalls:
         assert (got.messages, got.output_messages) == (None, None)
         assert got.attributes == {"input.value": '{"contents": []}', "output.value": "[1]"}
 
+    @pytest.mark.parametrize(
+        "text", ["__REDACTED__", "<async_generator object f at 0x7f60e84217d0>", "assistant: None"]
+    )
+    def test_text_that_nobody_said_is_no_message(self, text: str) -> None:
+        got = model({"input.value": text, "output.value": text}, scope="openinference.instrumentation.llama_index")
+        assert (got.messages, got.output_messages) == (None, None)
+        assert got.attributes == {"input.value": text, "output.value": text}
+
+    def test_elsewhere_a_text_may_begin_as_it_likes(self) -> None:
+        assert model({"output.value": "assistant: hi"}).output_messages == [
+            {"role": "assistant", "parts": [{"type": "text", "content": "assistant: hi"}]}
+        ]
+
     def test_an_answer_of_a_framework_stays_whole_among_the_attributes(self) -> None:
         told = json.dumps({"generations": [[{"text": "hello", "generation_info": {"logprobs": [1]}}]]})
         got = model({"output.value": told})
@@ -343,6 +357,11 @@ class TestTools:
         assert tool({"output.value": json.dumps(told)}).result == {"t": 21}
         got = tool({"output.value": json.dumps({**told, "raw_output": "boom", "is_error": True})})
         assert (got.status, got.error_message, got.result) == ("error", "boom", "boom")
+
+    def test_hidden_values_are_absent(self) -> None:
+        got = tool({"input.value": "__REDACTED__", "output.value": "__REDACTED__"})
+        assert (got.arguments, got.result) == (None, None)
+        assert got.attributes == {"input.value": "__REDACTED__", "output.value": "__REDACTED__"}
 
     def test_cut_values_are_flagged(self) -> None:
         got = tool({"input.value": '{"a": "b', "output.value": '{"a": "b'})
