@@ -18,6 +18,8 @@ __all__ = ["Deferred"]
 
 LINGER = 0.02
 """Seconds that the thread lets work gather before it writes."""
+IDLE = 1.0
+"""Seconds after which it looks for what came without waking it."""
 
 
 class Deferred:
@@ -53,6 +55,10 @@ class Deferred:
             if self._thread is None:
                 self._start()
 
+    def follow(self, fn: Callable[..., object], *args: Any) -> None:
+        """As :meth:`put`, for finalisers, which may run in the middle of anything: wakes nobody and takes no lock."""
+        self._queue.append((fn, args))
+
     def drain(self, seconds: float) -> bool:
         """Work off all that waits, on this thread if need be; False when another thread took too long over it."""
         if self._worker == threading.get_ident():  # a sink or a finaliser, from inside the work itself
@@ -87,7 +93,8 @@ class Deferred:
     def _run(self) -> None:
         me = threading.current_thread()
         while self._thread is me:
-            self._filled.wait()
+            if not self._filled.wait(IDLE) and not self._queue:
+                continue
             time.sleep(LINGER)
             self._filled.clear()
             self.drain(60.0)

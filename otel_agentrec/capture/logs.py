@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from otel_agentrec.capture import dialects, steps
+from otel_agentrec.capture.dialects.genai_details import NAME as DETAILS
 from otel_agentrec.capture.guard import LOGGER_NAME, Counters
-from otel_agentrec.capture.opening import OpenSpan, OpenTable
+from otel_agentrec.capture.opening import OpenSpan, OpenTable, RecentKeys
 from otel_agentrec.capture.spans import LogView
 from otel_agentrec.capture.steps import StepEvent
 
@@ -38,6 +39,8 @@ class LogTracker:
         self._write = write
         self._counters = counters
         self._foreign: dict[str, bool] = {}
+        self.told = RecentKeys(1_024)
+        """Spans whose record holds already what their event with all details is about to say."""
         self._recording = _Recording()
 
     def wants(self, data: Any) -> bool:
@@ -72,6 +75,8 @@ class LogTracker:
             may_be_its = entry.kind is None or dialects.may_take(entry.kind, log)
             if may_be_its and entry.add_log(log):
                 return
+        if log.event_name == DETAILS and key in self.told:
+            return
         self._recording.echo = echo + 1
         try:
             self.record(log, self._table.nearest(key))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -49,6 +49,7 @@ class OpenSpan:
         "_remains",
         "above",
         "attempts",
+        "completion",
         "forked_from",
         "interrupted",
         "is_open",
@@ -76,6 +77,8 @@ class OpenSpan:
         self.forked_from: dict[str, Any] | None = None
         self.attempts: list[Attempt] | None = None
         self.logs: list[LogView] | None = None
+        self.completion: Mapping[str, Any] | None = None
+        """Facts that the completion hook was told."""
         self._ref: weakref.ref[Any] | None = None
         self._attributes = getattr(span, "_attributes", None)
         self._events = getattr(span, "_events", None)
@@ -160,7 +163,7 @@ class OpenSpan:
     def release(self) -> None:
         """Let go of everything but the place in the tree, which spans below may still ask for."""
         self._ref = self._attributes = self._events = self._remains = None
-        self.attempts = self.logs = None
+        self.attempts = self.logs = self.completion = None
 
 
 class OpenTable:

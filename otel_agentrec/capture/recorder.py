@@ -23,7 +23,7 @@ from otel_agentrec.capture.opening import Key, can_wait, frozen, is_large
 from otel_agentrec.capture.spans import from_sdk_log
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
-from otel_agentrec.capture.tracking import Tracker
+from otel_agentrec.capture.tracking import Completion, Tracker
 from otel_agentrec.capture.turns import Turns
 from otel_agentrec.capture.ways import CONFIGURE, EXPORTER, FROM_OUTSIDE
 from otel_agentrec.errors import ConfigurationError
@@ -39,6 +39,7 @@ __all__ = [
     "gate_of_process",
     "is_recording",
     "listeners_of_process",
+    "open_recorders",
     "place_of",
     "recorder_at",
 ]
@@ -160,6 +161,15 @@ class Recorder:
         else:
             self._take(logs.emitted, log, echo)
 
+    def completed(self, completion: Completion) -> None:
+        """The completion hook was told what a model or an agent was asked and answered."""
+        if self._closed:
+            return
+        if self._deferred is not None:
+            self._deferred.put(self._take, self._tracker.completed, completion)
+        else:
+            self._take(self._tracker.completed, completion)
+
     # --- what exporters call ------------------------------------------------------------------------------------------
 
     def expect_exports(self) -> None:
@@ -228,7 +238,11 @@ class Recorder:
             self.notices.once("twice", f"already recording through {self.way}: the second processor changes nothing")
 
     def _span_abandoned(self, key: Key) -> None:
-        if not self._closed:
+        if self._closed:
+            return
+        if self._deferred is not None:  # its end may still wait there
+            self._deferred.follow(self._take, self._tracker.abandoned, key)
+        else:
             self._take(self._tracker.abandoned, key)
 
     def _take(self, fn: Any, *args: Any) -> None:
@@ -410,22 +424,26 @@ def recorder_at(
     return found
 
 
+def open_recorders() -> list[Recorder]:
+    """All recorders of this process that are not closed."""
+    return [recorder for recorder in list(_RECORDERS) if not recorder.is_closed]
+
+
 def gate_of_process() -> Gate:
     """What passes on the way to sinks that belong to no recorder: the gate of an open recorder, else as the environment says."""
-    for recorder in list(_RECORDERS):
-        if not recorder.is_closed:
-            return recorder.gate
+    for recorder in open_recorders():
+        return recorder.gate
     return Gate(Redactor.from_setting(Settings.load().redact))
 
 
 def is_recording() -> bool:
     """Whether a recorder of this process is open."""
-    return any(not recorder.is_closed for recorder in list(_RECORDERS))
+    return bool(open_recorders())
 
 
 def listeners_of_process() -> list[Any]:
     """The listeners that ``configure`` was given, of all recorders that are open."""
-    return [listener for recorder in list(_RECORDERS) if not recorder.is_closed for listener in recorder.listeners]
+    return [listener for recorder in open_recorders() for listener in recorder.listeners]
 
 
 def _after_fork_in_child() -> None:

@@ -10,7 +10,7 @@ from otel_agentrec.capture.attempts import Attempts
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.journal.facts import Facts, Kind
 
-__all__ = ["StepEvent", "ended_event", "header_of", "log_event", "started_event", "take_attempts"]
+__all__ = ["StepEvent", "amended_event", "ended_event", "header_of", "log_event", "started_event", "take_attempts"]
 
 Json = Any
 
@@ -66,7 +66,9 @@ def ended_event(
         provider: seq of the PROVIDER_SEEN of the span's resource.
         via: span ids of foreign client spans below it.
     """
-    payload: dict[str, Any] = {"name": span.name, "startedAt": str(span.start_ns), "facts": facts.payload()}
+    payload: dict[str, Any] = {"name": span.name, "facts": facts.payload()}
+    if span.start_ns:
+        payload["startedAt"] = str(span.start_ns)
     if span.scope:
         payload["scope"] = span.scope
     if span.end_ns is not None:
@@ -79,6 +81,13 @@ def ended_event(
     if type_ == "NODE_RECORDED" and via:
         payload["via"] = list(via)
     return _event(type_, payload, span, facts, path)
+
+
+def amended_event(span: SpanView, facts: Facts, *, header: int | None = None) -> StepEvent:
+    """The event of facts that came after the end of a span, or without anything that tells what the span is."""
+    payload: dict[str, Any] = {"spanId": span.span_id or None, "facts": facts.payload(), "header": header}
+    kept = {key: value for key, value in payload.items() if value is not None}
+    return _event("NODE_AMENDED", kept, span, facts, ())
 
 
 def header_of(facts: Facts) -> dict[str, Any] | None:
@@ -125,7 +134,7 @@ def _type(kind: str | None, facts: Facts, payload: dict[str, Any], outermost: bo
 
 
 def _event(type_: str, payload: dict[str, Any], span: SpanView, facts: Facts, path: Sequence[str]) -> StepEvent:
-    trace: dict[str, Any] = {"traceId": span.trace_id, "spanId": span.span_id}
+    trace: dict[str, Any] = {"traceId": span.trace_id, "spanId": span.span_id} if span.trace_id else {}
     if span.parent_span_id is not None:
         trace["parentSpanId"] = span.parent_span_id
     if path:

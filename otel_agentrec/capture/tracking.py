@@ -6,12 +6,12 @@ scope, and leaves only a pointer to what is above it. A span that shows only at 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from opentelemetry.trace import SpanKind
 
-from otel_agentrec.capture import dialects, handed, steps
+from otel_agentrec.capture import content, dialects, handed, steps
 from otel_agentrec.capture.attempts import attempt_of, summarise
 from otel_agentrec.capture.guard import Counters, Notices
 from otel_agentrec.capture.logs import LogTracker
@@ -23,10 +23,36 @@ from otel_agentrec.journal.facts import Facts, Kind
 from otel_agentrec.journal.journal import StreamMoved
 from otel_agentrec.settings import Settings
 
-__all__ = ["Tracker"]
+__all__ = ["Completion", "Tracker", "fill"]
 
 NODES = (Kind.MODEL, Kind.TOOL)
 MAX_SCOPES = 4_096
+
+
+class Completion(NamedTuple):
+    """What a completion hook was told of an operation that is done.
+
+    Args:
+        facts: by name of :class:`Facts` fields.
+        is_recording: its span is open and will end.
+        view: what is known of the span.
+        unseen: what to record when no processor will ever see the span; None when it may be no model call.
+    """
+
+    key: Key
+    facts: Mapping[str, Any]
+    is_recording: bool
+    view: SpanView
+    unseen: tuple[str, Facts] | None
+
+
+def fill(facts: Facts, told: Mapping[str, Any]) -> None:
+    """Put in what the facts do not tell, or tell only in part because a limit cut it."""
+    for name, value in told.items():
+        flag = {"messages": "input_truncated", "output_messages": "output_truncated"}.get(name)
+        if getattr(facts, name) is None or flag in facts.flags:
+            setattr(facts, name, value)
+            facts.flags = [one for one in facts.flags if one != flag]
 
 
 class Tracker:
@@ -204,9 +230,9 @@ class Tracker:
 
     def _journal_end(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts, span: Any) -> None:
         entry.is_step, entry.kind = True, kind
-        handed.apply(entry.key, facts)
+        self._apply(entry, facts)
         if kind == Kind.MODEL:
-            self._look_for_content(facts)
+            self._look_for_content(entry, view, facts)
         if kind == Kind.AGENT and not entry.started:
             entry.outermost = not entry.is_under(Kind.AGENT)
 
@@ -214,8 +240,14 @@ class Tracker:
             self._once.provider(span)
             made = self._end_event(entry, view, kind, facts)
             if entry.forked_from is not None:  # the parent process records this span; here it only ended
+                kept = {"header": made.payload["header"]} if "header" in made.payload else {}
                 made.type = "NODE_AMENDED"
-                made.payload = {"spanId": entry.span_id, "facts": facts.payload(), "forkedFrom": entry.forked_from}
+                made.payload = {
+                    "spanId": entry.span_id,
+                    "facts": facts.payload(),
+                    "forkedFrom": entry.forked_from,
+                    **kept,
+                }
             return made
 
         self._put(event, view)
@@ -239,15 +271,18 @@ class Tracker:
             via=attempts.via,
         )
 
-    def _look_for_content(self, facts: Facts) -> None:
+    def _look_for_content(self, entry: OpenSpan, view: SpanView, facts: Facts) -> None:
         if facts.messages is not None or facts.output_messages is not None or facts.output_text is not None:
+            return
+        if entry.is_under(Kind.MODEL):  # the span around it tells of the same call, and may have its content
             return
         self._counters.add("content_missing")
         if self._settings.content != "off":
+            advice = content.advice(view.scope)
             self._notices.once(
-                "content",
-                "a model call came without its messages, its instrumentation does not capture content: set "
-                "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY before the program starts (said once)",
+                f"content {advice}",
+                f"a model call of {view.scope or 'an unnamed instrumentation'} came without its messages, content is not "
+                f"captured there: {advice} (said once)",
             )
 
     # --- spans that do not end ----------------------------------------------------------------------------------------
@@ -291,7 +326,7 @@ class Tracker:
         entry.interrupted = entry.is_step = True
         kind, facts = said
         entry.kind = kind
-        handed.apply(entry.key, facts)
+        self._apply(entry, facts)
         known = facts.output_messages or facts.output_text or facts.result is not None
         facts.status = "partial" if known else "interrupted"
 
@@ -301,6 +336,41 @@ class Tracker:
             return made
 
         self._put(event, view)
+
+    # --- the completion hook ------------------------------------------------------------------------------------------
+
+    def completed(self, told: Completion) -> None:
+        """Facts of a span that is about to end become part of its record; of one that ended they amend it; a model call
+        whose span no processor sees is recorded."""
+        entry = self.table.get(told.key)
+        if entry is not None:
+            entry.completion = {**(entry.completion or {}), **told.facts}
+            return
+        if told.is_recording:  # it began before we were there
+            handed.hand_over(told.key, told.facts)
+            return
+        is_new = told.unseen is not None and told.key not in self._recent
+        kind, facts = told.unseen if told.unseen is not None and is_new else (None, Facts(**told.facts))
+
+        def event() -> StepEvent:
+            held = steps.header_of(facts)
+            header = (
+                self._once.header(held, self._placed(StepEvent("REQUEST_HEADER", held), told.view)) if held else None
+            )
+            if kind is not None:
+                return steps.ended_event(told.view, kind, facts, header=header)
+            return steps.amended_event(told.view, facts, header=header)
+
+        self._put(event, told.view)
+        if kind is not None:
+            self._recent.add(told.key)
+            self.logs.told.add(told.key)
+
+    def _apply(self, entry: OpenSpan, facts: Facts) -> None:
+        """Put in what was told beside the span."""
+        handed.apply(entry.key, facts)
+        if entry.completion:
+            fill(facts, entry.completion)
 
     # --- both ---------------------------------------------------------------------------------------------------------
 

@@ -244,11 +244,12 @@ class NodeRecorded(Payload):
 
 @event("NODE_AMENDED", content=FACTS)
 class NodeAmended(Payload):
-    """Facts of a node that its own span could not tell."""
+    """Facts of a node that its own span could not tell. ``header``: as in NODE_RECORDED."""
 
     record_id: str | None = None
     span_id: str | None = None
     facts: dict[str, Json] | None = None
+    header: int | None = None
     forked_from: dict[str, Json] | None = None
 
 

@@ -173,7 +173,7 @@ class Builder:
         """
         found: dict[str, Json] = {}
         telling = next((facts for facts in told.each if facts.get("messages") is not None), None)
-        for event, facts in zip(told.events, told.each, strict=True):
+        for event, facts in (*zip(told.events, told.each, strict=True), *told.later):
             for key, value in self._header_of(event).items():
                 if key == "parameters" and isinstance(value, dict):
                     found[key] = {**value, **found.get(key, {})}

@@ -41,6 +41,8 @@ class Told:
         self.members = leader.members()
         self.events: list[Event] = []
         self.each: list[Facts] = []
+        self.later: list[tuple[Event, Facts]] = []
+        """Further events of the spans, each with all facts of its span."""
         for member in self.members:
             event, facts = self._read(member)
             self.events.append(event)
@@ -59,7 +61,9 @@ class Told:
         event = self._event(s.place)
         facts = dict(facts_of(event))
         for place in self._further(s, "attributes_dropped" in (facts.get("flags") or ())):
-            more = facts_of(self._event(place))
+            later = self._event(place)
+            self.later.append((later, facts))
+            more = facts_of(later)
             better = {k: v for k, v in more.items() if facts.get(k) is None or _tells_more(k, v, facts[k])}
             facts.update(better)
             if better:  # what was cut there is cut here

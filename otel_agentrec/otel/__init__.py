@@ -63,6 +63,25 @@ def post_instrument() -> None:
         say(f"not recording: {error}", getattr(error, "hint", ""))
 
 
+class _CompletionHook:
+    def on_completion(self, **told: Any) -> None:
+        if "otel_agentrec.capture.recorder" not in sys.modules:  # nobody records
+            return
+        try:
+            from otel_agentrec.capture.hook import complete
+
+            complete(**told)
+        except Exception as error:
+            say(f"the completion hook is of no use: {error}")
+
+
+def completion_hook() -> _CompletionHook:
+    """The hook that ``OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK=agentrec`` names (entry point group
+    ``opentelemetry_genai_completion_hook``): what models were asked and answered, whatever the content switch says. It feeds
+    the recorders of the process; without one it does nothing. Never raises."""
+    return _CompletionHook()
+
+
 def tracer_provider() -> Any:
     """A tracer provider that is recorded: ``OTEL_PYTHON_TRACER_PROVIDER=agentrec``.
 

@@ -18,7 +18,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from otel_agentrec.capture.bootstrap import Providers
 from otel_agentrec.capture.configure import configure, start_from_environment
-from otel_agentrec.capture.content import CONTENT_VARIABLES
 from otel_agentrec.capture.recorder import _BY_PATH, Recorder
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.settings import Settings
@@ -106,20 +105,6 @@ def test_the_path_may_come_from_the_environment_and_must_come_from_somewhere(
         configure()
     monkeypatch.setenv("OTEL_AGENTREC_PATH", str(tmp_path / "rec"))
     assert configure().path == str(tmp_path / "rec")
-
-
-def test_content_is_asked_for_in_every_spelling_but_what_the_user_set_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in CONTENT_VARIABLES:
-        monkeypatch.setenv(name, "")  # restored after the test
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("TRACELOOP_TRACE_CONTENT", "false")
-    configure(tmp_path / "rec")
-    assert {name: os.environ[name] for name in CONTENT_VARIABLES} == {
-        **CONTENT_VARIABLES,
-        "TRACELOOP_TRACE_CONTENT": "false",
-    }
 
 
 def test_content_off_asks_for_nothing(tmp_path: Path) -> None:
