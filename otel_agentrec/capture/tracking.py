@@ -6,6 +6,7 @@ scope, and leaves only a pointer to what is above it. A span that shows only at 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ __all__ = ["Completion", "Tracker", "fill"]
 
 NODES = (Kind.MODEL, Kind.TOOL)
 MAX_SCOPES = 4_096
+MAX_EARLY = 16
+"""Completions that wait for the end of a span whose start was not seen."""
 
 
 class Completion(NamedTuple):
@@ -77,6 +80,7 @@ class Tracker:
         self.logs = LogTracker(self.table, self._write_log, counters)
         self._recent = RecentKeys(4_096)
         self._is_exported_too = False
+        self._early: dict[Key, Mapping[str, Any]] = {}
         self._verdicts: dict[str, str] = {}
         self._write = write
         self._once = once
@@ -194,6 +198,7 @@ class Tracker:
             parent = span.parent
             above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
             entry = OpenSpan(span, key, above, None)
+            entry.completion = self._early.pop(key, None)
         else:
             if self._is_exported_too:  # before it leaves the table: an exporter may ask from another thread
                 self._recent.add(key)
@@ -346,8 +351,11 @@ class Tracker:
         if entry is not None:
             entry.completion = {**(entry.completion or {}), **told.facts}
             return
-        if told.is_recording:  # it began before we were there
-            handed.hand_over(told.key, told.facts)
+        if told.is_recording:  # it began before we were there, or is none of ours
+            self._early[told.key] = told.facts
+            if len(self._early) > MAX_EARLY:
+                with contextlib.suppress(KeyError, StopIteration, RuntimeError):  # another thread was quicker
+                    del self._early[next(iter(self._early))]
             return
         is_new = told.unseen is not None and told.key not in self._recent
         kind, facts = told.unseen if told.unseen is not None and is_new else (None, Facts(**told.facts))
