@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from otel_agentrec.capture import dialects
 from otel_agentrec.capture.batches import Batch
@@ -20,15 +20,15 @@ from otel_agentrec.capture.ingest_out import Out
 from otel_agentrec.capture.otlp import OtlpFile
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.capture.spill import LogSpill
-from otel_agentrec.capture.steps import ended_event, header_of, log_event, take_attempts
+from otel_agentrec.capture.steps import StepEvent, ended_event, header_of, log_event, take_attempts
 from otel_agentrec.capture.survey import Survey
 from otel_agentrec.errors import AgentRecError, UsageError
 from otel_agentrec.journal.draft import ContentMode
-from otel_agentrec.journal.facts import Kind
+from otel_agentrec.journal.facts import Facts, Kind
 from otel_agentrec.records import camel
 from otel_agentrec.settings import Settings
 
-__all__ = ["MAX_TOLD", "IngestReport", "Quarantined", "ingest"]
+__all__ = ["MAX_TOLD", "IngestReport", "Quarantined", "Sink", "ingest", "write_step"]
 
 MAX_TOLD = 100
 """So many quarantined lines are named one by one; all are counted."""
@@ -213,7 +213,7 @@ def _write(
                 if reading is None:
                     report.foreign += 1
                     continue
-                _write_step(span, reading, survey, sink)
+                write_step(span, reading, survey, sink)
                 _count(reading[0], report)
                 left = dialects.unread(reading, joined)
                 if left and (span.trace_id, span.span_id) not in told:
@@ -229,7 +229,18 @@ def _write(
         sink.dropped(count, reason)
 
 
-def _write_step(span: SpanView, reading: dialects.Reading, survey: Survey, sink: Out) -> None:
+class Sink(Protocol):
+    """Where steps go. ``append`` gives the seq of an event; ``provider`` and ``header`` that of one that holds this."""
+
+    settings: Settings
+
+    def append(self, event: StepEvent, resource: Mapping[str, Any] | None = None) -> int | None: ...
+    def provider(self, resource: Mapping[str, Any]) -> int | None: ...
+    def header(self, held: dict[str, Any], span: SpanView, facts: Facts) -> int | None: ...
+
+
+def write_step(span: SpanView, reading: dialects.Reading, survey: Survey, sink: Sink) -> None:
+    """Write what one ended span tells, with what the spans around it tell of it."""
     kind, facts = reading
     if facts.session_id is None and sink.settings.session_attribute:
         told = span.attributes.get(sink.settings.session_attribute)

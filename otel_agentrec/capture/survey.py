@@ -28,7 +28,7 @@ class _Seen(NamedTuple):
 
 
 class Survey:
-    """All spans of a set of files by trace and span id. First every span is added, then questions are asked."""
+    """All spans of a set of files, or of one trace as it arrives, by trace and span id. Spans are added, then questions asked."""
 
     def __init__(self) -> None:
         self._traces: dict[str, dict[str, _Seen]] = {}
@@ -37,6 +37,7 @@ class Survey:
 
     def add(self, span: SpanView, kind: str | None) -> None:
         """Take one span. The same span twice counts once; as a step, when either copy is one."""
+        self._below = None
         trace = self._traces.setdefault(span.trace_id, {})
         known = trace.get(span.span_id)
         if known is None or known.kind is None:

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("otel_agentrec.cli.demo", "See it work: a recorded agent, offline, in seconds."),
     "run": ("otel_agentrec.cli.run", "Run a program with recording on."),
     "ingest": ("otel_agentrec.cli.ingest", "Turn OTLP files into a recording."),
+    "serve": ("otel_agentrec.cli.serve", "Receive OTLP from programs in any language and record it."),
     "runs": ("otel_agentrec.cli.runs", "List the runs of a recording, newest first."),
     "show": ("otel_agentrec.cli.show", "Show a run as a timeline."),
     "nodes": ("otel_agentrec.cli.nodes", "Print the model and tool calls of a recording."),
