@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from otel_agentrec.capture import dialects
+from otel_agentrec.capture import dialects, evaluations
 from otel_agentrec.capture.batches import Batch
 from otel_agentrec.capture.ingest_out import Out
 from otel_agentrec.capture.otlp import OtlpFile
@@ -256,10 +256,12 @@ def write_step(span: SpanView, reading: dialects.Reading, survey: Survey, sink: 
     header = sink.header(held, span, facts) if held is not None else None
     outermost = kind != Kind.AGENT or survey.is_outermost(span)
     sink.append(ended_event(span, kind, facts, outermost=outermost, header=header, provider=provider, via=via))
+    for evaluated in evaluations.of_span(span):
+        sink.append(evaluated)
 
 
 def _write_log(log: LogView, sink: Out, report: IngestReport) -> None:
-    sink.append(log_event(log), log.resource)
+    sink.append(evaluations.of_log(log) or log_event(log), log.resource)
     report.logs_recorded += 1
 
 

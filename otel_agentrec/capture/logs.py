@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from otel_agentrec.capture import dialects, steps
+from otel_agentrec.capture import dialects, evaluations, steps
 from otel_agentrec.capture.dialects.genai_details import NAME as DETAILS
 from otel_agentrec.capture.guard import LOGGER_NAME, Counters
 from otel_agentrec.capture.opening import OpenSpan, OpenTable, RecentKeys
@@ -95,7 +95,7 @@ class LogTracker:
 
     def record(self, log: LogView, near: OpenSpan | None) -> None:
         """Record a log record as it is. ``near``: the span that it names, or the nearest step above that."""
-        event = steps.log_event(log)
+        event = evaluations.of_log(log) or steps.log_event(log)
         path = near.path() if near is not None else []
         if near is not None and near.is_step and near.span_id != log.span_id:
             path.insert(0, near.span_id)

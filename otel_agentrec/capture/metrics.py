@@ -72,8 +72,8 @@ def watch(recorder: object, own: Counters, journal: Counter[str]) -> None:
 
 
 def _retire(own: Counters, journal: Counter[str]) -> None:
-    _retired.update(_counts(own, journal))
-    _watched.pop(id(own), None)
+    if _watched.pop(id(own), None) is not None:
+        _retired.update(_counts(own, journal))
 
 
 def _counts(own: Counters, journal: Mapping[str, int]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from opentelemetry.trace import SpanKind
 
-from otel_agentrec.capture import content, dialects, handed, steps
+from otel_agentrec.capture import content, dialects, evaluations, handed, steps
 from otel_agentrec.capture.attempts import attempt_of, summarise
 from otel_agentrec.capture.guard import Counters, Notices
 from otel_agentrec.capture.logs import LogTracker
@@ -256,6 +256,8 @@ class Tracker:
             return made
 
         self._put(event, view)
+        for evaluated in evaluations.of_span(view):
+            self._write(self._placed(evaluated, view), None)
 
     def _end_event(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts) -> StepEvent:
         """The event of an end; what stays the same from call to call is written before it and pointed at."""

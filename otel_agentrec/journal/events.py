@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from otel_agentrec.journal.facts import CONTENT as FACT_CONTENT
 from otel_agentrec.records import camel
 
-__all__ = ["FORMAT", "TYPES", "Event", "Generic", "Payload", "content_of", "payload_of", "upcast"]
+__all__ = ["FORMAT", "TYPES", "Event", "Generic", "Payload", "content_of", "keys_of", "payload_of", "upcast"]
 
 Json = Any
 FORMAT = "agentrec/1"
@@ -32,7 +32,7 @@ class Payload:
 
     def to_json(self) -> dict[str, Json]:
         """The payload as it is sealed: camelCase keys, absent (None) ones left out."""
-        return {key: v for name, key in _keys(type(self)) if (v := getattr(self, name)) is not None}
+        return {key: v for name, key in keys_of(type(self)) if (v := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True)
@@ -295,13 +295,20 @@ class LogRecorded(Payload):
     attributes: Json = None
 
 
-@event("EVALUATED", ignorable=True, content={"explanation": "one"})
+@event("EVALUATED", ignorable=True, content={"explanation": "one", "attributes": "one"})
 class Evaluated(Payload):
+    """A judgement of a record, an agent or a step, by the id of its record.
+
+    ``observed_at``: when it was judged, where telemetry tells of it; ``attributes``: what telemetry says besides.
+    """
+
     record_id: str
     name: str
     score: Json = None
     label: str | None = None
     explanation: Json = None
+    observed_at: str | None = None
+    attributes: Json = None
 
 
 # --- index only -------------------------------------------------------------------------------------------------------
@@ -415,7 +422,7 @@ def payload_of(type_: str, payload: dict[str, Json]) -> Payload:
     if cls is None:
         return Generic(name=type_, data=payload)
     try:
-        return cls(**{name: payload[key] for name, key in _keys(cls) if key in payload})
+        return cls(**{name: payload[key] for name, key in keys_of(cls) if key in payload})
     except TypeError:
         return Generic(name=type_, data=payload)
 
@@ -429,7 +436,7 @@ def content_of(type_: str) -> dict[str, str]:
 _KEY_CACHE: dict[type[Payload], list[tuple[str, str]]] = {}
 
 
-def _keys(cls: type[Payload]) -> list[tuple[str, str]]:
+def keys_of(cls: type[Payload]) -> list[tuple[str, str]]:
     """(field name, payload key) pairs; a trailing underscore only keeps a name off Python's keywords."""
     if cls not in _KEY_CACHE:
         _KEY_CACHE[cls] = [(f.name, camel(f.name.rstrip("_"))) for f in dataclasses.fields(cls)]

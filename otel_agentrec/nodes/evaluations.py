@@ -9,6 +9,7 @@ from otel_agentrec.nodes.identity import record_id
 from otel_agentrec.nodes.skeleton import Span
 from otel_agentrec.nodes.sound import text_or_none
 from otel_agentrec.nodes.source import Place, Source
+from otel_agentrec.nodes.table import nanos
 
 __all__ = ["Evaluations"]
 
@@ -38,14 +39,22 @@ class Evaluations:
         return self._read(self._places.get(name, ()), contents)
 
     def _read(self, places: Sequence[Place], contents: bool) -> list[dict[str, Json]]:
-        events = [self._source.event(p) if contents else self._source.outline(p) for p in places]
-        return [
-            {
-                "name": event.payload["name"],
-                "score": event.payload.get("score"),
-                "label": text_or_none(event.payload.get("label")),
-                "explanation": event.payload.get("explanation"),
-                "evaluatedAtEpochMs": event.ts,
+        """Of telemetry that was exported twice, the same judgement counts once."""
+        found: dict[object, tuple[int, dict[str, Json]]] = {}
+        for place in sorted(places):
+            event = self._source.event(place) if contents else self._source.outline(place)
+            told = event.payload
+            observed = nanos(told.get("observedAt"))
+            at = event.ts if observed is None else observed // 1_000_000
+            evaluation = {
+                "name": told["name"],
+                "score": told.get("score"),
+                "label": text_or_none(told.get("label")),
+                "explanation": told.get("explanation"),
+                "evaluatedAtEpochMs": at,
             }
-            for event in sorted(events, key=lambda e: (e.ts, e.stream, e.seq))
-        ]
+            same = (
+                place if observed is None else (observed, told["name"], repr(evaluation["score"]), evaluation["label"])
+            )
+            found.setdefault(same, (at, evaluation))
+        return [evaluation for _, evaluation in sorted(found.values(), key=lambda pair: pair[0])]
