@@ -21,7 +21,8 @@ from otel_agentrec.capture.content import ask_for_content
 from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.instrumentors import start_instrumentors
 from otel_agentrec.capture.providers import attach, make_tracer_provider
-from otel_agentrec.capture.recorder import Recorder, recorder_at
+from otel_agentrec.capture.recorder import Recorder
+from otel_agentrec.capture.recorders import recorder_at
 from otel_agentrec.capture.ways import INSTRUMENT, INSTRUMENTOR, RUN
 from otel_agentrec.settings import Settings
 

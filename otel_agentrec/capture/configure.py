@@ -14,7 +14,8 @@ from opentelemetry import _logs, trace
 from otel_agentrec.capture.content import ask_for_content
 from otel_agentrec.capture.guard import PROCESS, log
 from otel_agentrec.capture.providers import attach, make_tracer_provider
-from otel_agentrec.capture.recorder import Recorder, is_recording, place_of, recorder_at
+from otel_agentrec.capture.recorder import Recorder, place_of
+from otel_agentrec.capture.recorders import is_recording, recorder_at
 from otel_agentrec.capture.ways import CONFIGURE, PROVIDER
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.records import IoCaptureSink

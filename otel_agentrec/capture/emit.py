@@ -31,7 +31,7 @@ from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.listeners import Listeners
 from otel_agentrec.capture.payloads import plain_copy
 from otel_agentrec.capture.prompts import Prompt, prompt_of
-from otel_agentrec.capture.recorder import listeners_of_process
+from otel_agentrec.capture.recorders import listeners_of_process
 from otel_agentrec.journal.facts import Kind
 
 if TYPE_CHECKING:

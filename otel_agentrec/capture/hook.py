@@ -19,7 +19,7 @@ from otel_agentrec.capture.dialects.genai import NAME as GENAI
 from otel_agentrec.capture.dialects.messages import calls_of, definition, finish_reasons_of, message, part
 from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.payloads import plain_copy
-from otel_agentrec.capture.recorder import open_recorders
+from otel_agentrec.capture.recorders import open_recorders
 from otel_agentrec.capture.spans import SpanView, from_sdk_log
 from otel_agentrec.capture.tracking import Completion, fill
 from otel_agentrec.journal.facts import Facts, Kind

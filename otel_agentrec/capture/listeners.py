@@ -7,7 +7,7 @@ from typing import Any
 
 from otel_agentrec.capture import steps
 from otel_agentrec.capture.guard import PROCESS
-from otel_agentrec.capture.recorder import gate_of_process
+from otel_agentrec.capture.recorders import gate_of_process
 from otel_agentrec.capture.spans import SpanView
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller

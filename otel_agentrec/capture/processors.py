@@ -11,7 +11,8 @@ from opentelemetry.sdk._logs import LogRecordProcessor, ReadWriteLogRecord
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from otel_agentrec.capture.guard import guarded
-from otel_agentrec.capture.recorder import Recorder, recorder_at
+from otel_agentrec.capture.recorder import Recorder
+from otel_agentrec.capture.recorders import recorder_at
 from otel_agentrec.capture.ways import CODE
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.settings import Settings

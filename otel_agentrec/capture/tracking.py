@@ -353,7 +353,7 @@ class Tracker:
         if entry is not None:
             entry.completion = {**(entry.completion or {}), **told.facts}
             return
-        if told.is_recording:  # it began before we were there, or is none of ours
+        if told.is_recording and not self._is_exported_too:  # it began before we were there, or is none of ours
             self._early[told.key] = told.facts
             if len(self._early) > MAX_EARLY:
                 with contextlib.suppress(KeyError, StopIteration, RuntimeError):  # another thread was quicker

@@ -18,7 +18,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from otel_agentrec.capture.bootstrap import Providers
 from otel_agentrec.capture.configure import configure, start_from_environment
-from otel_agentrec.capture.recorder import _BY_PATH, Recorder
+from otel_agentrec.capture.recorder import Recorder
+from otel_agentrec.capture.recorders import _BY_PATH
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.settings import Settings
 from tests.capture.recording import events, types

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from otel_agentrec import read_nodes
 from otel_agentrec.capture.processors import AgentRecSpanProcessor
 from otel_agentrec.otel import completion_hook
+from otel_agentrec.otel.exporters import RecordingSpanExporter
 from tests.capture.recording import contents, events, types
 
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
@@ -131,6 +133,20 @@ def test_a_span_that_began_before_recording_has_its_content(tmp_path: Path) -> N
     (record,) = read_nodes(tmp_path / "rec")
     assert record.output_text == "hello"
     late.recorder.shutdown()
+
+
+def test_where_spans_come_in_batches_their_content_is_kept_meanwhile(tmp_path: Path) -> None:
+    exporter = RecordingSpanExporter(tmp_path / "rec")
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    for _ in range(20):
+        with provider.get_tracer("demo").start_as_current_span("chat m", attributes=CHAT) as span:
+            completion_hook().on_completion(**told(), span=span)
+    provider.shutdown()
+    records = list(read_nodes(tmp_path / "rec"))
+    assert [(one.output_text, one.model_id) for one in records] == [("hello", "m")] * 20
+    assert exporter.recorder is not None
+    exporter.recorder.shutdown()
 
 
 def test_what_may_be_an_agents_is_kept_but_is_no_model_call(live: Live) -> None:

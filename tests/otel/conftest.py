@@ -15,8 +15,8 @@ def nobody_records_yet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(guard.PROCESS, "counters", guard.Counters())
     monkeypatch.setattr(guard.PROCESS, "notices", guard.Notices())
     otel._said.clear()
-    for one in list(recorder._RECORDERS):
+    for one in list(recorder.RECORDERS):
         one.shutdown()
     yield
-    for one in list(recorder._RECORDERS):
+    for one in list(recorder.RECORDERS):
         one.shutdown()

@@ -1,0 +1,77 @@
+"""The recorders of this process: one per path, found or made, and what belongs to all of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from otel_agentrec.capture.recorder import RECORDERS, Recorder, place_of
+from otel_agentrec.capture.ways import EXPORTER, FROM_OUTSIDE
+from otel_agentrec.journal.gate import Gate
+from otel_agentrec.records import IoCaptureSink
+from otel_agentrec.redaction import Redactor
+from otel_agentrec.settings import Settings
+
+__all__ = ["gate_of_process", "is_recording", "listeners_of_process", "open_recorders", "recorder_at"]
+
+_BY_PATH: dict[str, Recorder] = {}
+_LOCK = threading.Lock()
+
+
+def recorder_at(
+    settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way: str, from_outside: bool | None = None
+) -> Recorder:
+    """The recorder of this process for a path: the one that is there and not closed, else a new one.
+
+    Where a way from outside records the process, or is about to, there is one recorder whatever the paths say.
+
+    Raises:
+        ConfigurationError: no path.
+    """
+    with _LOCK:
+        place = place_of(settings.path) if settings.path else ""
+        open_ones = [recorder for recorder in _BY_PATH.values() if not recorder.is_closed]
+        whole = way in FROM_OUTSIDE if from_outside is None else from_outside
+        found = next((one for one in open_ones if whole or one.is_from_outside or one.place == place), None)
+        if found is None:
+            found = _BY_PATH[place] = Recorder(settings, sinks=sinks, way=way, from_outside=whole)
+            return found
+    if found.place != place:
+        found.notices.once("place", f"already recording to {found.path} through {found.way}, not to {settings.path}")
+    if found.way == EXPORTER:  # whatever comes besides it gives more, and is named from now on
+        found.way = way
+    found.add_sinks(sinks)
+    return found
+
+
+def open_recorders() -> list[Recorder]:
+    """All recorders of this process that are not closed."""
+    return [recorder for recorder in list(RECORDERS) if not recorder.is_closed]
+
+
+def gate_of_process() -> Gate:
+    """What passes on the way to sinks that belong to no recorder: the gate of an open recorder, else as the environment says."""
+    for recorder in open_recorders():
+        return recorder.gate
+    return Gate(Redactor.from_setting(Settings.load().redact))
+
+
+def is_recording() -> bool:
+    """Whether a recorder of this process is open."""
+    return bool(open_recorders())
+
+
+def listeners_of_process() -> list[Any]:
+    """The listeners that ``configure`` was given, of all recorders that are open."""
+    return [listener for recorder in open_recorders() for listener in recorder.listeners]
+
+
+def _after_fork_in_child() -> None:
+    global _LOCK
+    _LOCK = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
