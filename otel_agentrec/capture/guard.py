@@ -45,10 +45,11 @@ class Counters:
     inside ``counts[name] += 1`` on a dict with string keys, so no addition is lost.
     """
 
-    __slots__ = ("counts",)
+    __slots__ = ("_told", "counts")
 
     def __init__(self, *names: str) -> None:
         self.counts: dict[str, int] = dict.fromkeys(names, 0)
+        self._told: dict[str, int] = {}
 
     def add(self, name: str, n: int = 1) -> None:
         if name not in self.counts:
@@ -57,6 +58,17 @@ class Counters:
 
     def as_dict(self) -> dict[str, int]:
         return dict(self.counts)
+
+    def untold(self, *but: str) -> dict[str, int]:
+        """What was added since this was asked last, without names where nothing was, and without those given."""
+        told, self._told = self._told, dict(self.counts)
+        new = {name: n - told.get(name, 0) for name, n in self._told.items() if name not in but}
+        return {name: n for name, n in new.items() if n > 0}
+
+    def reset(self) -> None:
+        """Start from 0, as a forked child does."""
+        self.counts.update(dict.fromkeys(self.counts, 0))
+        self._told = {}
 
 
 class Notices:

@@ -87,7 +87,7 @@ class Recorder:
             durability="fsync" if settings.durability == "fsync" else "written",
             segment_bytes=settings.segment_bytes,
             opened={"sdk": _versions(), "configDigest": settings.digest()},
-            counted=self._counted,
+            counted=lambda: self.counters.untold("nodes"),
             redactor=self.redactor,
         )
         self._turns = Turns(self._waiting_call_failed)
@@ -105,7 +105,6 @@ class Recorder:
         self._sealed = False
         self._closed = not settings.enabled
         self._stream: str | None = None
-        self._told: dict[str, int] = {}
         self._mark = f"_otel_agentrec_{id(self)}"
         self._abandoned = self.guard.wrap("a span's finaliser", self._span_abandoned)
         for name, nearest in unknown_names().items():
@@ -328,13 +327,6 @@ class Recorder:
         self._take(self._tracker.sweep)
         return self._tracker.has_unknown
 
-    def _counted(self) -> dict[str, int]:
-        """What was counted since the last stream was sealed, for its last line; readers sum it up."""
-        now = {name: n for name, n in self.counters.as_dict().items() if name != "nodes"}
-        new = {name: n - self._told.get(name, 0) for name, n in now.items()}
-        self._told = now
-        return {name: n for name, n in new.items() if n > 0}
-
     def _seal(self) -> None:
         self._sealed = True
         self._journal.seal()
@@ -365,8 +357,7 @@ class Recorder:
         self._exported.after_fork()
         if self._teller is not None:
             self._teller.after_fork()
-        self.counters.counts.update(dict.fromkeys(self.counters.counts, 0))
-        self._told = {}
+        self.counters.reset()
         self._tracker.table.after_fork(forked_from)
 
 

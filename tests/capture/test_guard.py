@@ -82,3 +82,17 @@ def test_a_missing_or_closed_stderr_hurts_nobody(guard: Guard, monkeypatch: pyte
     monkeypatch.setattr(sys, "stderr", stderr)
     guard.run("on_end", raising, ValueError())
     assert guard.counters.as_dict()["swallowed"] == 1
+
+
+def test_what_was_counted_is_told_once() -> None:
+    counters = Counters("a", "b", "nodes")
+    counters.add("a", 2)
+    counters.add("nodes")
+    assert counters.untold("nodes") == {"a": 2}
+    assert counters.untold("nodes") == {}
+    counters.add("a")
+    counters.add("new")
+    assert counters.untold("nodes") == {"a": 1, "new": 1}
+    counters.reset()
+    counters.add("a")
+    assert counters.untold("nodes") == {"a": 1}, "a forked child starts from 0"

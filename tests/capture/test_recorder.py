@@ -415,3 +415,22 @@ def test_a_span_that_could_not_be_recorded_is_counted_in_the_chain(live: Live, m
     (dropped,) = events(live.path, "DROPPED")
     assert dropped["payload"] == {"count": 2, "reason": "ValueError while recording"}, "its start and its end"
     assert (live.stats["dropped"], live.stats["swallowed"], live.stats["nodes"]) == (2, 2, 1)
+
+
+def test_the_last_line_of_a_stream_says_what_its_process_counted(tmp_path: Path) -> None:
+    class Bad:
+        def capture(self, record: object) -> None:
+            raise ValueError("no")
+
+        def close(self) -> None: ...
+
+    live = Live(tmp_path, sinks=[Bad()])
+    bare = {"gen_ai.operation.name": "chat"}
+    for _ in range(2):
+        live.tracer.start_span("chat m", attributes=bare).end()
+    live.provider.shutdown()
+    live.tracer.start_span("chat m", attributes=bare).end()
+    live.processor.recorder.shutdown()
+    first, second = (e["payload"]["counters"] for e in events(tmp_path, "STREAM_SEALED"))
+    assert (first["swallowed"], first["content_missing"], "late" in first) == (2, 2, False)
+    assert (second["content_missing"], second["late"] >= 1) == (1, True), "each says what is new"
