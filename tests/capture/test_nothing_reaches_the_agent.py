@@ -16,7 +16,11 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter
 
 import otel_agentrec
+from otel_agentrec.capture.guard import Counters, Guard, Notices
 from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
+from otel_agentrec.capture.recorder import Recorder
+from otel_agentrec.otel.exporters import RecordingLogExporter, RecordingSpanExporter
+from otel_agentrec.settings import Settings
 
 BASES = (SpanProcessor, LogRecordProcessor, SpanExporter, LogRecordExporter)
 INJECTED = [ValueError("injected"), RecursionError("injected"), OSError(28, "injected"), MemoryError("injected")]
@@ -40,7 +44,11 @@ def handed_to_otel() -> list[type]:
 MAKERS: dict[type, Callable[[Path], Any]] = {
     AgentRecSpanProcessor: lambda path: AgentRecSpanProcessor(path),
     AgentRecLogProcessor: lambda path: AgentRecLogProcessor(AgentRecSpanProcessor(path)),
+    RecordingSpanExporter: lambda path: RecordingSpanExporter(path),
+    RecordingLogExporter: lambda path: RecordingLogExporter(path),
 }
+KEPT = (bool, str, int, type(None), Guard, Counters, Notices, Settings)
+"""What the recorder needs to know that it is on, and to tell what went wrong."""
 
 
 def callbacks(cls: type) -> list[str]:
@@ -62,10 +70,17 @@ class Broken:
         raise object.__getattribute__(self, "_error")
 
 
+def break_inside(recorder: Recorder, error: BaseException) -> None:
+    for name, value in vars(recorder).items():
+        if not isinstance(value, KEPT):
+            setattr(recorder, name, Broken(error))
+
+
 def arguments(method: Callable[..., Any]) -> list[Any]:
     span = TracerProvider(shutdown_on_exit=False).get_tracer("t").start_span("chat")
     required = [p for p in inspect.signature(method).parameters.values() if p.default is p.empty]
-    return [span for p in required if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    many = method.__name__ == "export"
+    return [[span] if many else span for p in required if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 CASES = [(cls, name) for cls in handed_to_otel() for name in callbacks(cls)]
@@ -84,15 +99,16 @@ def test_an_error_inside_is_swallowed_counted_and_said_once(
     made = MAKERS[cls](tmp_path / "rec")
     recorder = made.recorder
     capsys.readouterr()
-    for attribute in [a for a in vars(made) if a != "guard"]:
-        setattr(made, attribute, Broken(error))
+    working = dict(vars(recorder))
+    break_inside(recorder, error)
     method = getattr(made, name)
     for _ in range(3):
         method(*arguments(method))
     said = capsys.readouterr().err
     if f"def {name}" in inspect.getsource(cls):
-        assert recorder.stats()["swallowed"] == 3
+        assert recorder.counters.as_dict()["swallowed"] == 3
         assert said.count("injected") == 1, said
+    vars(recorder).update(working)
     recorder.shutdown()
 
 
@@ -101,10 +117,11 @@ def test_an_error_inside_is_swallowed_counted_and_said_once(
 def test_the_wish_to_stop_passes(tmp_path: Path, cls: type, name: str, stop: type[BaseException]) -> None:
     made = MAKERS[cls](tmp_path / "rec")
     recorder = made.recorder
-    for attribute in [a for a in vars(made) if a != "guard"]:
-        setattr(made, attribute, Broken(stop()))
+    working = dict(vars(recorder))
+    break_inside(recorder, stop())
     method = getattr(made, name)
     if f"def {name}" in inspect.getsource(cls):
         with pytest.raises(stop):
             method(*arguments(method))
+    vars(recorder).update(working)
     recorder.shutdown()
