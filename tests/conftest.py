@@ -3,6 +3,8 @@
 Markers: a test marked ``slow``, ``frameworks`` or ``servers`` is skipped with that reason unless ``--all`` is given.
 ``AGENTREC_REQUIRE=frameworks,servers`` names what the caller has set up: a skip of a test so marked is then a failure, as
 is a module that skips itself as a whole.
+
+A test marked ``alone`` measures time or loads the machine: when tests run in several processes, nothing runs beside it.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import ipaddress
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"AGENTREC_REQUIRE names no marker: {', '.join(sorted(unknown))}")
     for marker, what in MARKERS.items():
         config.addinivalue_line("markers", f"{marker}: {what}; runs with --all")
+    config.addinivalue_line("markers", "alone: measures time or loads the machine; no other test runs beside it")
     for name in list(os.environ):
         if name.startswith("OTEL_"):
             del os.environ[name]
@@ -67,6 +71,27 @@ def pytest_make_collect_report() -> Iterator[Any]:
     # A module that skips itself never shows its markers, so any such skip counts.
     _must_not_skip(report, REQUIRED)
     return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest-timeout: waiting is not the test's time
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    import fcntl
+
+    # One lock for the room, shared by all tests but those that need it alone; a turnstile before it, where a test that
+    # needs the room alone waits with nobody passing it. Any two files of this checkout will do.
+    here = Path(__file__)
+    room, turnstile = (os.open(path, os.O_RDONLY) for path in (here, here.parent))
+    try:
+        fcntl.flock(turnstile, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH)
+        fcntl.flock(turnstile, fcntl.LOCK_UN)
+        return (yield)
+    finally:
+        fcntl.flock(room, fcntl.LOCK_UN)  # also for children that a test forked
+        os.close(room)
+        os.close(turnstile)
 
 
 def _loopback_only(event: str, args: tuple[Any, ...]) -> None:

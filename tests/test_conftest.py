@@ -65,6 +65,41 @@ def test_an_unknown_marker_is_refused(project: pytest.Pytester, monkeypatch: pyt
     result.stderr.fnmatch_lines(["*AGENTREC_REQUIRE names no marker: server*"])
 
 
+def test_nothing_runs_beside_a_test_that_is_to_be_alone(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_together="""
+        import time
+        import pytest
+
+        def note(what):
+            with open("log", "a") as log:
+                log.write(what + "\\n")
+
+        @pytest.mark.parametrize("n", range(12))
+        def test_shared(n):
+            note("in")
+            time.sleep(0.02)
+            note("out")
+
+        @pytest.mark.alone
+        @pytest.mark.parametrize("n", range(3))
+        def test_alone(n):
+            note("alone in")
+            time.sleep(0.05)
+            note("alone out")
+        """
+    )
+    result = project.runpytest_subprocess("-n", "3", "--dist", "worksteal", "--strict-markers", "test_together.py")
+    result.assert_outcomes(passed=15)
+    inside = 0
+    log = (project.path / "log").read_text().splitlines()
+    for here, after in zip(log, [*log[1:], ""], strict=True):
+        inside += {"in": 1, "out": -1}.get(here, 0)
+        if here == "alone in":
+            assert (inside, after) == (0, "alone out")
+    assert log.count("alone in") == 3
+
+
 def test_tests_stay_on_loopback() -> None:
     with pytest.raises(ConnectionRefusedError, match="stay on loopback"):
         socket.create_connection(("192.0.2.1", 80), timeout=1)

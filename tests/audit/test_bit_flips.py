@@ -19,6 +19,7 @@ def test_flipped_bits_are_reported_with_file_and_line(tmp_path: Path, file: str)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("file", FILES)
 def test_every_flipped_bit_is_reported_with_file_and_line(tmp_path: Path, file: str) -> None:
     flip(tmp_path, file, every=1)

@@ -46,14 +46,17 @@ def agent(recording: str, ended: int) -> None:
 def main(recording: str, numbers: str, kills: int, seed: int) -> None:
     random.seed(seed)
     ended = os.open(numbers, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    for _ in range(kills):
+    for n in range(kills):
         child = os.fork()
         if child == 0:
             try:
                 agent(recording, ended)
             finally:
                 os._exit(1)
+        size, until = os.fstat(ended).st_size, time.monotonic() + 5
         time.sleep(random.uniform(0.02, 0.25))
+        while n % 2 and os.fstat(ended).st_size < size + 400 and time.monotonic() < until:
+            time.sleep(0.005)  # on a slow machine too, some live long enough to have recorded something
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), "an agent ended by itself"

@@ -18,6 +18,7 @@ PROCESSES, KILLS = 4, 75
 OPEN_END = {None, "unsealed_tail", "torn_tail"}
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(240)
 def test_every_span_that_ended_is_one_record_after_300_kills(tmp_path: Path) -> None:
     recording, numbers = tmp_path / "rec", tmp_path / "numbers"

@@ -15,7 +15,7 @@ from opentelemetry.trace import Tracer
 
 from otel_agentrec import AgentRecSpanProcessor, read_nodes, verify
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]
 SECONDS = 30.0
 TEXT = '[{"role":"user","parts":[{"type":"text","content":"%s"}]}]'
 

@@ -33,6 +33,7 @@ def as_in_a_new_process(otel_globals: None, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(metrics, "_made_by", None)
     monkeypatch.setattr(metrics, "timing", False)
     monkeypatch.setattr(metrics, "_watched", {})
+    gc.collect()  # recorders of earlier tests retire now, not in the middle of this one
     metrics._retired.clear()
     metrics._waiting.clear()
     monkeypatch.setitem(metrics.PROCESS.counters.counts, "swallowed", 0)
