@@ -24,12 +24,18 @@ def _tells_more(key: str, earlier: Json, later: Json) -> bool:
     return key == "messages" and isinstance(earlier, list) and isinstance(later, list) and len(earlier) > len(later)
 
 
+def _counting(each: list[Facts]) -> Facts:
+    """The facts to take tokens from."""
+    told = [f for f in each if any(f.get(key) is not None for key in TOKENS[:2])]
+    return next((f for f in told if all(f.get(key) is not None for key in TOKENS[:2])), told[0] if told else each[0])
+
+
 class Told:
     """The facts of one call.
 
     ``facts`` are those of the leading span; what it does not tell is filled up from the other spans, outermost first.
-    Tokens come from one span and are never summed; one that counts the same may add the details. Status and error are
-    those of the outermost span.
+    Tokens come from one span, the first that counts both input and output, and are never summed; one that counts the same
+    may add the details. Status and error are those of the outermost span.
 
     Args:
         contents: also read what was said.
@@ -52,7 +58,7 @@ class Told:
             for key, value in other.items():
                 if key not in _OF_ONE_SPAN and self.facts.get(key) is None:
                     self.facts[key] = value
-        counted = next((f for f in self.each if any(f.get(key) is not None for key in TOKENS[:2])), self.each[0])
+        counted = _counting(self.each)
         agreed = [f for f in self.each if all(f.get(key) == counted.get(key) for key in TOKENS[:2])]
         self.facts.update({key: next((f[key] for f in agreed if f.get(key) is not None), None) for key in TOKENS})
 

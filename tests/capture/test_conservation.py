@@ -13,6 +13,7 @@ from otel_agentrec.capture.dialects.values import loaded
 from otel_agentrec.capture.otlp import OtlpFile
 from otel_agentrec.capture.spans import SpanView
 from otel_agentrec.journal.facts import Kind
+from otel_agentrec.nodes.text import parsed
 
 from .test_corpus import SCENARIOS, records_of
 
@@ -28,14 +29,27 @@ SAID = (
     "llm.output_messages.",
     "input.value",
     "output.value",
+    "events",
+    "tool_arguments",
+    "tool_response",
+    "ai.prompt.messages",
+    "ai.response.text",
+    "ai.response.reasoning",
+    "ai.response.toolCalls",
+    "ai.toolCall.args",
+    "ai.toolCall.result",
+    "langfuse.observation.input",
+    "langfuse.observation.output",
 )
-ENUMS = ("type", "role", "finish_reason", "status", "mime_type", "object")
+ENUMS = ("type", "kind", "role", "finish_reason", "status", "mime_type", "object", "event.name", "gen_ai.system")
 """Keys whose values are words of a convention; they may be said in another way."""
 
 
 def leaves(value: Json) -> Iterator[str]:
     """All strings in a value, JSON text read as what it says."""
     value = loaded(value)
+    if isinstance(value, str) and value[:1] == value[-1:] == '"' and len(value) > 1:
+        value = parsed(value)  # some frameworks write every result as JSON
     if isinstance(value, str):
         yield value.rpartition(";base64,")[2]  # a data URL is taken apart
     elif isinstance(value, dict):

@@ -55,7 +55,7 @@ def model_facts(record: dict[str, Json], want: dict[str, Json]) -> dict[str, tup
     if want["model"]:
         told["modelId"] = (record["modelId"], next((m for m in want["model"] if m == record["modelId"]), "another"))
     for name in ("inputTokens", "outputTokens"):
-        told[name] = (record[name], want[name][0] if want[name] else None)
+        told[name] = (record[name], record[name] if record[name] in want[name] else next(iter(want[name]), None))
     if want["lastUserText"] is not None:
         told["lastUserText"] = (last_user_text(record), want["lastUserText"])
     return told

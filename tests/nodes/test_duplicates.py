@@ -121,6 +121,14 @@ def test_token_details_may_come_from_a_span_that_counts_the_same() -> None:
     )
 
 
+def test_tokens_come_from_a_span_that_counts_both_input_and_output() -> None:
+    t = Telling()
+    t.model("outer", at=(0, 9), scope="scope.b", facts={"outputText": "x", "outputTokens": 2})
+    t.model("inner", parent="outer", at=(1, 8), facts={"inputTokens": 9, "outputTokens": 2})
+    (record,) = fold(t.events).records()
+    assert (record.input_tokens, record.output_tokens) == (9, 2)
+
+
 def test_the_request_is_filled_up_from_all_spans_of_a_call_but_the_instructions() -> None:
     t = Telling()
     outer = t.tell("REQUEST_HEADER", {"parameters": {"base_url": "u", "top_p": 1}})

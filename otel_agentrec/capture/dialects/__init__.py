@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from otel_agentrec.capture.dialects import genai, openinference
+from otel_agentrec.capture.dialects import (
+    genai,
+    langfuse,
+    langsmith,
+    openinference,
+    pydantic_ai,
+    strands,
+    vercel_ai,
+)
 from otel_agentrec.capture.dialects.dialect import Dialect, Reading
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.journal.facts import Facts, Kind
@@ -30,6 +38,11 @@ __all__ = [
 ]
 
 DIALECTS: tuple[Dialect, ...] = (
+    pydantic_ai.DIALECT,
+    strands.DIALECT,
+    vercel_ai.DIALECT,
+    langsmith.DIALECT,
+    langfuse.DIALECT,
     openinference.DIALECT,
     genai.DIALECT,
 )

@@ -2,7 +2,8 @@
 
 As a log record the event has its payload in the body (``{content, role?, tool_calls?, id?}``; of a choice ``{index, message,
 finish_reason}``), structured or as JSON text. As a span event it has the same keys as attributes, what has structure as JSON
-text, or all of it in one attribute ``gen_ai.event.content``. With content switched off the payload keeps roles, ids and names.
+text, or all of it in one attribute ``gen_ai.event.content``. Some emitters list all events as the JSON text of one attribute of
+the span, each with its ``event.name``. With content switched off the payload keeps roles, ids and names.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from otel_agentrec.capture.dialects.messages import calls_of, is_block, message
 from otel_agentrec.capture.spans import LogView, SpanEvent
 from otel_agentrec.journal.jsontext import parse
 
-__all__ = ["NAMES", "NOTHING", "Conversation", "in_logs", "in_span_events", "tool_io"]
+__all__ = ["NAMES", "NOTHING", "Conversation", "in_list", "in_logs", "in_span_events", "tool_io"]
 
 Json = Any
 Payload = Mapping[str, Json]
@@ -59,6 +60,12 @@ def in_logs(logs: Sequence[LogView]) -> Conversation:
 def in_span_events(events: Sequence[SpanEvent]) -> Conversation:
     """The conversation in the events on a span."""
     return _conversation((event.name, _of_event(event)) for event in events if event.name in NAMES)
+
+
+def in_list(events: Sequence[Json]) -> Conversation:
+    """The conversation in an attribute that lists such events, each with its name as ``event.name``."""
+    told = [e for e in events if isinstance(e, Mapping) and e.get("event.name") in NAMES]
+    return _conversation((str(e["event.name"]), e) for e in told)
 
 
 def tool_io(events: Sequence[SpanEvent]) -> tuple[Json, Json]:

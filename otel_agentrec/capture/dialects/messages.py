@@ -63,6 +63,8 @@ def part(value: Json) -> Json:
     if not isinstance(value, Mapping):
         return value
     out = {key: v for key, v in value.items() if v is not None}
+    if "type" not in out and out.get("kind") in ("text", "thinking"):  # Pydantic AI's older events
+        out["type"] = out.pop("kind")
     if "type" not in out:
         return _untyped(out)
     reader = _PARTS.get(out["type"]) if isinstance(out["type"], str) else None

@@ -12,7 +12,7 @@ from typing import Any
 
 from otel_agentrec.journal.facts import Facts
 
-__all__ = ["SPELLINGS", "USAGE_KEYS", "count", "take"]
+__all__ = ["SPELLINGS", "USAGE_KEYS", "count", "take", "take_usage"]
 
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "input_tokens": (
@@ -72,6 +72,29 @@ USAGE_KEYS: dict[str, tuple[str, ...]] = {
 }
 """Fact -> keys of a provider's own ``usage`` block; the seed's keys first, in its order (section 1.3)."""
 
+_DETAILS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "cache_read_tokens": (
+        ("prompt_tokens_details", "input_tokens_details", "input_token_details"),
+        ("cached_tokens", "cache_read"),
+    ),
+    "cache_write_tokens": (
+        ("prompt_tokens_details", "input_tokens_details", "input_token_details"),
+        ("cache_write_tokens", "cache_creation"),
+    ),
+    "reasoning_tokens": (
+        ("completion_tokens_details", "output_tokens_details", "output_token_details"),
+        ("reasoning_tokens", "reasoning"),
+    ),
+}
+"""Fact -> (keys of the blocks with details in a ``usage`` block, keys in those)."""
+
+_BESIDE: dict[str, tuple[str, ...]] = {
+    "cache_read_tokens": ("cache_read_input_tokens", "input_cached_tokens", "cached_input_tokens"),
+    "cache_write_tokens": ("cache_creation_input_tokens", "input_cache_creation"),
+    "reasoning_tokens": ("reasoning_tokens", "output_reasoning_tokens", "output_reasoning"),
+}
+"""Fact -> keys beside the sums in a ``usage`` block."""
+
 OTHER_PREFIXES = ("gen_ai.usage.", "llm.token_count.")
 
 _DIGITS = re.compile(r"\d{1,18}(?:\.0+)?")
@@ -125,5 +148,26 @@ def take(rest: MutableMapping[str, Any], facts: Facts) -> None:
     if other:
         facts.other_tokens = other
 
+
+def take_usage(usage: Any, facts: Facts) -> bool:
+    """Read a provider's own ``usage`` block (OpenAI, Anthropic, LangChain, Langfuse). -> whether it is one that tells.
+
+    Facts that are known already stay. Anthropic counts input that was cached beside the rest of it; it is summed.
+    """
+    if not isinstance(usage, Mapping):
+        return False
+    found = {name: first(usage, keys) for name, keys in USAGE_KEYS.items()}
+    for name, (blocks, keys) in _DETAILS.items():
+        inner = [usage[b] for b in blocks if isinstance(usage.get(b), Mapping)]
+        found[name] = next((n for block in inner if (n := first(block, keys)) is not None), first(usage, _BESIDE[name]))
+    if found["input_tokens"] is not None and "input_tokens" in usage and any(key in usage for key in _ANTHROPIC):
+        found["input_tokens"] += sum(first(usage, (key,)) or 0 for key in _ANTHROPIC)
+    for name, value in found.items():
+        if value is not None and getattr(facts, name) is None:
+            setattr(facts, name, value)
+    return any(value is not None for value in found.values())
+
+
+_ANTHROPIC = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 _FACT_OF = {key: name for name, keys in SPELLINGS.items() for key in keys}

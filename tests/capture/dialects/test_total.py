@@ -25,6 +25,10 @@ KEYS = sorted(
         "gen_ai.request.temperature",
         "gen_ai.request.",
         "metadata",
+        *("events", "all_messages_events", "final_result", "tool_arguments", "tool_response"),
+        *(f"langfuse.observation.{name}" for name in ("input", "output", "level", "usage_details", "model.parameters")),
+        *(f"langsmith.metadata.{name}" for name in ("usage_metadata", "session_id", "lc_agent_name")),
+        *("ai.telemetry.metadata.sessionId", "ai.settings.temperature"),
     }
 )
 LEVELS = (
@@ -38,7 +42,8 @@ FLAT = st.tuples(st.sampled_from(LISTS), st.lists(st.sampled_from(LEVELS.split()
 SCHEMA = (
     "role parts type content id name arguments response result finish_reason function tool_calls text image_url url messages "
     "model input output system instructions choices message status tools generations kwargs lc data blocks raw args update "
-    "additional_kwargs source summary call_id"
+    "additional_kwargs source summary call_id event.name toolCallId toolName value output mediaType kwargs kind "
+    "prompt_tokens prompt_tokens_details cached_tokens"
 )
 PLAIN = st.recursive(
     st.none()
@@ -86,7 +91,17 @@ VALUES = st.recursive(
     max_leaves=12,
 )
 ATTRIBUTES = st.dictionaries(st.sampled_from(KEYS) | FLAT | st.text(max_size=5), VALUES, max_size=12)
-KINDS = st.sampled_from(["LLM", "TOOL", "AGENT", "CHAIN", "EMBEDDING", "?"])
+KINDS = st.sampled_from(
+    [
+        *(("openinference.span.kind", kind) for kind in ("LLM", "TOOL", "AGENT", "CHAIN", "EMBEDDING", "?")),
+        *(("langsmith.span.kind", kind) for kind in ("llm", "tool", "chain", "?")),
+        *(("langfuse.observation.type", kind) for kind in ("generation", "tool", "agent", "span", "?")),
+        *(
+            ("ai.operationId", name)
+            for name in ("ai.streamText.doStream", "ai.generateText", "ai.toolCall", "ai.embed")
+        ),
+    ]
+).map(lambda told: dict([told]))
 JOINED = [name for dialect in DIALECTS for name in dialect.joined_logs]
 PAYLOAD = "content message tool_calls role id index finish_reason gen_ai.event.content gen_ai.prompt gen_ai.completion"
 EVENTS = st.tuples(
@@ -104,12 +119,11 @@ SPANS = st.fixed_dictionaries(
         "name": TEXTS,
         "kind": st.integers(0, 5),
         "scope": st.sampled_from(
-            ["", "an.instrumentation", "opentelemetry.instrumentation.genai.openai", "openinference.instrumentation.x"]
+            ["", "an.instrumentation", *(scope + "x" * scope.endswith(".") for d in DIALECTS for scope in d.scopes)]
         ),
         "start_ns": st.integers(),
         "end_ns": st.none() | st.integers(),
-        "attributes": ATTRIBUTES
-        | st.tuples(ATTRIBUTES, KINDS).map(lambda told: {**told[0], "openinference.span.kind": told[1]}),
+        "attributes": ATTRIBUTES | st.tuples(ATTRIBUTES, KINDS).map(lambda told: {**told[0], **told[1]}),
         "events": st.lists(EVENTS, max_size=3).map(tuple),
         "status_code": st.integers(0, 3),
         "status_message": st.none() | st.text(max_size=3),
