@@ -109,5 +109,6 @@ def _event_name(record: Any) -> str:
     name = record.event_name
     if not name:
         attributes = record.attributes
-        name = attributes.get("event.name") if attributes else None
+        held = getattr(attributes, "_dict", attributes)  # the SDK's own mapping locks, and raises for what it does not hold
+        name = held.get("event.name") if held else None
     return name if isinstance(name, str) else ""

@@ -109,7 +109,7 @@ def _add_choice(choices: list[tuple[Json, dict[str, Json], bool]], payload: Payl
     if not said.get("tool_calls"):
         said["tool_calls"] = payload.get("tool_calls")
     answer = _message(said, "assistant")
-    if choices and index is not None and choices[-1][0] == index and not choices[-1][2]:
+    if choices and choices[-1][0] == index and not choices[-1][2]:
         before = choices[-1][1]
         choices[-1] = (index, {**before, "parts": _joined(before["parts"], answer["parts"])}, ended)
     else:

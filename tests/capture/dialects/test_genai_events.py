@@ -126,9 +126,10 @@ class TestOneEventPerMessage:
         assert got.output_messages == [text("assistant", "0"), text("assistant", "1")]
         assert got.finish_reasons == ["stop", "stop"]
 
-    def test_pieces_of_one_answer_are_one_message(self) -> None:
-        pieces = [log(CHOICE, {"index": 0, "message": {"content": piece}}) for piece in ("hel", "lo")]
-        last = log(CHOICE, {"index": 0, "finish_reason": "tool_calls", "message": {"tool_calls": [CALL]}})
+    @pytest.mark.parametrize("index", [{"index": 0}, {}])
+    def test_pieces_of_one_answer_are_one_message(self, index: dict[str, int]) -> None:
+        pieces = [log(CHOICE, {**index, "message": {"content": piece}}) for piece in ("hel", "lo")]
+        last = log(CHOICE, {**index, "finish_reason": "tool_calls", "message": {"tool_calls": [CALL]}})
         got = facts(*pieces, last)
         (answer,) = got.output_messages or []
         assert answer["parts"][0] == {"type": "text", "content": "hello"}
