@@ -8,6 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from otel_agentrec.capture.content import IN_CODE, SWITCHES
 from otel_agentrec.capture.metrics import COUNTERS, WRITE_DESCRIPTION, WRITE_DURATION
 from otel_agentrec.capture.ways import GAINS, WAYS
 from otel_agentrec.settings import TABLE
@@ -42,7 +43,18 @@ def ways() -> str:
     return "\n".join([*rows, "", *(f"{at}. {way.note}" for at, way in enumerate(WAYS, start=1))])
 
 
-PARTS = {"settings": settings, "metrics": metrics, "ways": ways}
+def content() -> str:
+    """The table of :mod:`otel_agentrec.capture.content`."""
+    rows = ["| scopes of the instrumentation | what lets content out |", "|---|---|"]
+    for prefix, switch in SWITCHES:
+        scopes = f"`{prefix}*`" if prefix else "any other"
+        rows.append(
+            f"| {scopes} | {switch.replace(IN_CODE, 'in code: `') + '`' if switch.startswith(IN_CODE) else f'`{switch}`'} |"
+        )
+    return "\n".join(rows)
+
+
+PARTS = {"content": content, "settings": settings, "metrics": metrics, "ways": ways}
 
 
 def in_step(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, MutableMapping
 
-__all__ = ["CONTENT_VARIABLES", "advice", "ask_for_content"]
+__all__ = ["CONTENT_VARIABLES", "IN_CODE", "SWITCHES", "advice", "ask_for_content"]
 
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 OPT_IN = "OTEL_SEMCONV_STABILITY_OPT_IN"
@@ -31,14 +31,14 @@ CONTENT_VARIABLES: dict[str, str] = {
 instrumentations, and the only value that their predecessors (``openai-v2``) know, unless the second one makes those read the
 first as the current ones do. The last three are read by Claude Code, which an agent starts as a process of its own."""
 
-_IN_CODE = "in code: "
-_SWITCHES: tuple[tuple[str, str], ...] = (
+IN_CODE = "in code: "
+SWITCHES: tuple[tuple[str, str], ...] = (
     ("opentelemetry.instrumentation.genai.", f"{CAPTURE}=SPAN_ONLY"),
     ("opentelemetry.instrumentation.google_genai", f"{CAPTURE}=SPAN_ONLY"),
     ("opentelemetry.instrumentation.openai_v2", f"{CAPTURE}=true"),
     ("opentelemetry.instrumentation.vertexai", f"{CAPTURE}=true"),
     ("opentelemetry.instrumentation.botocore", f"{CAPTURE}=true"),
-    ("opentelemetry.instrumentation.ag2", f"{_IN_CODE}TelemetryMiddleware(capture_content=True)"),
+    ("opentelemetry.instrumentation.ag2", f"{IN_CODE}TelemetryMiddleware(capture_content=True)"),
     ("opentelemetry.instrumentation.", "TRACELOOP_TRACE_CONTENT=true"),
     ("traceloop.", "TRACELOOP_TRACE_CONTENT=true"),
     ("com.anthropic.sdk.", "ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE=content"),
@@ -46,8 +46,8 @@ _SWITCHES: tuple[tuple[str, str], ...] = (
     ("openinference.", "OPENINFERENCE_HIDE_INPUTS=false"),
     ("haystack", "HAYSTACK_CONTENT_TRACING_ENABLED=true"),
     ("semantic_kernel", "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE=true"),
-    ("agent_framework", f"{_IN_CODE}enable_instrumentation(enable_sensitive_data=True)"),
-    ("pydantic-ai", f"{_IN_CODE}InstrumentationSettings(include_content=True)"),
+    ("agent_framework", f"{IN_CODE}enable_instrumentation(enable_sensitive_data=True)"),
+    ("pydantic-ai", f"{IN_CODE}InstrumentationSettings(include_content=True)"),
     ("", f"{CAPTURE}=SPAN_ONLY"),
 )
 """First part of an instrumentation scope -> what lets content out of it. Scopes that belong to two instrumentations
@@ -74,8 +74,8 @@ def ask_for_content(environ: MutableMapping[str, str] | None = None) -> None:
 def advice(scope: str, environ: Mapping[str, str] | None = None) -> str:
     """What the user can do so that an instrumentation tells content, as the end of a sentence."""
     environ = os.environ if environ is None else environ
-    switch = next(switch for prefix, switch in _SWITCHES if scope.startswith(prefix))
-    if switch.startswith(_IN_CODE):
+    switch = next(switch for prefix, switch in SWITCHES if scope.startswith(prefix))
+    if switch.startswith(IN_CODE):
         return f"switch it on {switch}"
     name, _, value = switch.partition("=")
     now = environ.get(name)

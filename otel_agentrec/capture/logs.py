@@ -109,6 +109,8 @@ def _event_name(record: Any) -> str:
     name = record.event_name
     if not name:
         attributes = record.attributes
-        held = getattr(attributes, "_dict", attributes)  # the SDK's own mapping locks, and raises for what it does not hold
+        held = getattr(
+            attributes, "_dict", attributes
+        )  # the SDK's own mapping locks, and raises for what it does not hold
         name = held.get("event.name") if held else None
     return name if isinstance(name, str) else ""

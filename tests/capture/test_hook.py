@@ -19,6 +19,7 @@ from otel_agentrec.capture.processors import AgentRecSpanProcessor
 from otel_agentrec.otel import completion_hook
 from otel_agentrec.otel.exporters import RecordingSpanExporter
 from tests.capture.recording import contents, events, types
+from tests.redaction.secrets import SHAPED
 
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
 
@@ -191,3 +192,14 @@ def test_without_a_recorder_nothing_is_loaded() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert out.stdout.strip() == "['otel_agentrec.otel']"
+
+
+def test_secrets_are_not_written(live: Live) -> None:
+    secret = SHAPED["anthropic"]
+    unsampled = trace.NonRecordingSpan(trace.SpanContext(7, 8, is_remote=False))
+    with live.tracer.start_as_current_span("chat m", attributes=CHAT) as span:
+        completion_hook().on_completion(**told(secret, secret), span=span)
+    completion_hook().on_completion(**told(secret, secret), span=unsampled)
+    live.processor.recorder.shutdown()
+    assert len(events(live.path, "NODE_RECORDED", "NODE_AMENDED")) == 2
+    assert all(secret.encode() not in file.read_bytes() for file in live.path.iterdir() if file.is_file())

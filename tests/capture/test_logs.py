@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from otel_agentrec import read_nodes
 from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
 from tests.capture.recording import contents, events, types
+from tests.redaction.secrets import SHAPED
 
 DETAILS, USER, CHOICE = "gen_ai.client.inference.operation.details", "gen_ai.user.message", "gen_ai.choice"
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
@@ -146,3 +147,14 @@ def test_event_names_in_attributes_are_known_as_well(live: Live) -> None:
         live.logs.get_logger("old").emit(attributes={"event.name": USER}, body={"content": "hi"}, severity_text="INFO")
     (record,) = read_nodes(live.path)
     assert record.inputs["messages"][0]["parts"][0]["content"] == "hi"
+
+
+def test_secrets_in_log_records_are_not_written(live: Live) -> None:
+    secret = SHAPED["openai"]
+    with live.tracer.start_as_current_span("chat m", attributes=CHAT):
+        live.say(USER, {"content": f"my key is {secret}"})
+    live.say(USER, {"content": secret}, key=secret)
+    live.say(DETAILS, f'{{"content": "{secret}"}}', **{"gen_ai.conversation.id": secret})
+    assert len(live.recorded()) == 2
+    live.recorder.shutdown()
+    assert all(secret.encode() not in file.read_bytes() for file in live.path.iterdir() if file.is_file())

@@ -11,12 +11,17 @@ from typing import Any
 
 import pytest
 from opentelemetry import _logs, trace
+from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Sampler
 from opentelemetry.util import _importlib_metadata
 
-from otel_agentrec import configure, read_nodes
+from otel_agentrec import configure, ingest, read_nodes
 from otel_agentrec.audit.verify import verify
 from otel_agentrec.demo.script import Call, Turn
 from otel_agentrec.demo.server import ScriptedServer
@@ -81,6 +86,15 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     _importlib_metadata._original_entry_points_cached.cache_clear()
 
 
+def traces_of(path: Path) -> Path:
+    """The spans of a recording's program as OTLP, beside the recording."""
+    return path.with_name(f"{path.name}.traces.bin")
+
+
+def logs_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.logs.bin")
+
+
 Recorded = Callable[..., tuple[Path, list[dict[str, Any]]]]
 
 
@@ -99,6 +113,9 @@ def recorded(
         spans, logs = TracerProvider(sampler=sampler, shutdown_on_exit=False), LoggerProvider(shutdown_on_exit=False)
         monkeypatch.setattr(trace, "_TRACER_PROVIDER", spans)
         monkeypatch.setattr(_logs._internal, "_LOGGER_PROVIDER", logs)
+        exported = InMemorySpanExporter(), InMemoryLogRecordExporter()
+        spans.add_span_processor(SimpleSpanProcessor(exported[0]))
+        logs.add_log_record_processor(SimpleLogRecordProcessor(exported[1]))
         instrumentor = genai.OpenAIInstrumentor()
         with configure(path, **settings) as recorder, ScriptedServer(TURNS) as server:
             instrumentor.instrument()
@@ -108,6 +125,9 @@ def recorded(
                 instrumentor.uninstrument()
             assert recorder.stats()["swallowed"] == 0
         assert verify(path).is_valid
+        files = traces_of(path), logs_of(path)
+        files[0].write_bytes(encode_spans(exported[0].get_finished_spans()).SerializeToString())
+        files[1].write_bytes(encode_logs(exported[1].get_finished_logs()).SerializeToString())
         return path, [one.to_json() for one in read_nodes(path)]
 
     yield record
@@ -134,6 +154,19 @@ def test_the_records_are_the_same_in_every_mode(recorded: Recorded) -> None:
     for mode in MODES:
         if mode != "on spans":
             assert alike(recorded(mode)[1]) == alike(expected), mode
+
+
+@pytest.mark.parametrize("mode", ["on spans", "in events", "on spans and in events"])
+def test_ingested_they_are_the_same_as_live(recorded: Recorded, tmp_path: Path, mode: str) -> None:
+    path, expected = recorded(mode)
+    files = [file for file in (logs_of(path), traces_of(path)) if file.stat().st_size]
+    report = ingest(files, tmp_path / "ingested")
+    assert report.logs_recorded == report.quarantined_count == 0
+    records = [one.to_json() for one in read_nodes(tmp_path / "ingested")]
+    assert alike(records) == alike(expected)
+    for one in (*records, *expected):
+        del one["journal"]
+    assert records == expected, "also their ids and times"
 
 
 @pytest.mark.parametrize("has_event", [False, True])
