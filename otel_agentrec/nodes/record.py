@@ -169,16 +169,20 @@ class Builder:
     def _header(self, told: Told) -> dict[str, Json]:
         """Instructions, tools and parameters of a model call, filled up from all its spans, outermost first.
 
-        Instructions only from the span that tells the messages: another one may have them among its messages.
+        Instructions that one span tells apart may stand among the messages of another: then they are told once, there.
         """
         found: dict[str, Json] = {}
-        telling = next((facts for facts in told.each if facts.get("messages") is not None), None)
-        for event, facts in (*zip(told.events, told.each, strict=True), *told.later):
+        told_by = [*zip(told.events, told.each, strict=True), *told.later]
+        for event, _ in told_by:
             for key, value in self._header_of(event).items():
                 if key == "parameters" and isinstance(value, dict):
                     found[key] = {**value, **found.get(key, {})}
-                elif key != "instructions" or telling is None or facts is telling:
+                else:
                     found.setdefault(key, value)
+        if len(told.members) > 1 and _has_instructions(told.facts.get("messages")):
+            asking = next((facts for facts in told.each if facts.get("messages") is not None), None)
+            apart = [self._header_of(event).get("instructions") for event, facts in told_by if facts is asking]
+            found["instructions"] = next((told for told in apart if told is not None), None)
         return found
 
     def _header_of(self, event: Event) -> dict[str, Json]:
@@ -203,6 +207,12 @@ def _tool_calls(messages: Json, calls: Json) -> list[dict[str, Json]] | None:
     if said or not isinstance(calls, list) or not calls:
         return said if isinstance(messages, list) or isinstance(calls, list) else None
     return [{"id": c.get("id"), "name": c.get("name"), "arguments": None} for c in calls if isinstance(c, dict)]
+
+
+def _has_instructions(messages: Json) -> bool:
+    return isinstance(messages, list) and any(
+        isinstance(m, dict) and m.get("role") in ("system", "developer") for m in messages
+    )
 
 
 def _parsed_message(message: Json) -> Json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from otel_agentrec.nodes.fold import fold
@@ -129,20 +131,21 @@ def test_tokens_come_from_a_span_that_counts_both_input_and_output() -> None:
     assert (record.input_tokens, record.output_tokens) == (9, 2)
 
 
-def test_the_request_is_filled_up_from_all_spans_of_a_call_but_the_instructions() -> None:
+@pytest.mark.parametrize(("told", "apart"), [([text("system", "Be brief.")], None), ([], ["Be brief."])])
+def test_the_request_is_filled_up_from_all_spans_of_a_call(told: list[Any], apart: list[str] | None) -> None:
     t = Telling()
     outer = t.tell("REQUEST_HEADER", {"parameters": {"base_url": "u", "top_p": 1}})
     inner = t.tell(
         "REQUEST_HEADER",
         {"tools": [{"name": "f"}], "parameters": {"top_p": 2, "seed": 3}, "instructions": ["Be brief."]},
     )
-    messages = [text("system", "Be brief."), text("user", "hi")]
-    t.model("outer", at=(0, 9), scope="scope.b", facts={"messages": messages, "outputText": "x"}, header=outer.seq)
+    facts = {"messages": [*told, text("user", "hi")], "outputText": "x"}
+    t.model("outer", at=(0, 9), scope="scope.b", facts=facts, header=outer.seq)
     t.model("inner", parent="outer", at=(1, 8), facts={"outputText": "x"}, header=inner.seq)
     (record,) = fold(t.events).records()
     assert record.inputs["tools"] == [{"name": "f"}]
     assert record.inputs["parameters"] == {"base_url": "u", "top_p": 1, "seed": 3}
-    assert record.inputs["systemInstructions"] is None, "they stand among the messages"
+    assert record.inputs["systemInstructions"] == apart, "said once, among the messages or apart from them"
 
 
 def test_a_model_call_below_a_tool_or_an_agent_is_a_call_of_its_own():

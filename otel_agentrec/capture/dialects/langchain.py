@@ -64,6 +64,8 @@ def said(value: Json) -> Said | None:
         details = [_mapping(info), _mapping((held or {}).get("response_metadata"))]
         told_of.extend(details)
         reason = _first(details, ("finish_reason", "stop_reason"))
+        if reason is None and _first(details, ("status",)) == "completed":  # the Responses API tells no reason
+            reason = "tool_calls" if messages.calls_of([made]) else "stop"
         if reason is not None:
             reasons.append(reason)
     told_of.append(_mapping(value.get("llm_output", value.get("llmOutput"))))

@@ -150,6 +150,14 @@ def test_answers(told: Any) -> None:
     assert (got.finish_reasons, got.response_id, got.model, got.raw) == (["stop"], "r1", "m", None)
 
 
+@pytest.mark.parametrize(("calls", "reason"), [([], "stop"), ([LC_CALL], "tool_calls")])
+def test_the_responses_api_tells_that_it_completed_but_not_why(calls: Any, reason: str) -> None:
+    told = constructor("AIMessage", content="", tool_calls=calls, response_metadata={"status": "completed"})
+    got = langchain.said({"generations": [[{"text": "", "message": told}]]})
+    assert got is not None
+    assert got.finish_reasons == [reason]
+
+
 @pytest.mark.parametrize("value", [None, [], {}, {"generations": "x"}, {"type": "message", "content": "hi"}])
 def test_other_shapes(value: Any) -> None:
     assert langchain.said(value) is None
