@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["MAX_DEPTH", "parse"]
+__all__ = ["MAX_DEPTH", "parse", "parse_members"]
 
 Json = Any
 MAX_DEPTH = 256
@@ -32,6 +32,43 @@ def parse(text: str) -> Json:
         raise
     except (ValueError, RecursionError):  # an integer with thousands of digits, or deep nesting
         return _Deep(text).parse()
+
+
+def parse_members(text: str) -> tuple[dict[str, Json], dict[str, tuple[int, int]]]:
+    """As :func:`parse` for an object, and where the text of each value begins and ends.
+
+    Raises:
+        ValueError: the text is no JSON object, or one of those few that only :func:`parse` can read.
+    """
+    values: dict[str, Json] = {}
+    places: dict[str, tuple[int, int]] = {}
+    at = _skip(text, 0)
+    if text[at : at + 1] != "{":
+        raise ValueError("no object")
+    at = _skip(text, at + 1)
+    more = text[at : at + 1] != "}"
+    while more:
+        key, at = _PARSER.raw_decode(text, at)
+        at = _skip(text, at)
+        if not isinstance(key, str) or text[at : at + 1] != ":":
+            raise ValueError(f"no key and value before {at}")
+        start = _skip(text, at + 1)
+        try:
+            values[key], end = _PARSER.raw_decode(text, start)
+        except RecursionError:
+            raise ValueError("nested deeply") from None
+        places[key] = start, end
+        at = _skip(text, end)
+        more = text[at : at + 1] == ","
+        at = _skip(text, at + 1) if more else at
+    if text[at : at + 1] != "}" or _skip(text, at + 1) != len(text):
+        raise ValueError(f"no end of the object at {at}")
+    return values, places
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def _number(text: str) -> float | str:
@@ -131,5 +168,4 @@ class _Deep:
         raise json.JSONDecodeError("Unterminated value", self.text, at)
 
     def _skip(self, at: int) -> int:
-        found = _SPACE.match(self.text, at)
-        return found.end() if found else at
+        return _skip(self.text, at)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_agentrec.journal.jsontext import MAX_DEPTH, parse
+from otel_agentrec.journal.jsontext import MAX_DEPTH, parse, parse_members
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -78,3 +78,25 @@ def test_what_is_no_json_is_refused(text: str, depth: int) -> None:
 def test_text_that_ends_in_the_deep_part_is_refused() -> None:
     with pytest.raises(ValueError, match="Unterminated"):
         parse("[" * 5000)
+
+
+@given(st.dictionaries(st.text(max_size=3), VALUES, max_size=5), st.sampled_from([None, 1]))
+def test_the_members_of_an_object_and_where_their_text_stands(value: dict[str, object], indent: int | None) -> None:
+    text = f" {json.dumps(value, indent=indent)}\n"
+    values, places = parse_members(text)
+    assert values == parse(text)
+    assert {key: parse(f"[{text[start:end]}]") for key, (start, end) in places.items()} == {
+        k: [v] for k, v in values.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[1]", "7", "{", '{"a"', '{"a":1', '{"a":1,}', '{"a" 1}', "{1:2}", '{"a":1} x', '{"a":' + "[" * 9999]
+)
+def test_what_is_no_object_has_no_members(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_members(text)
+
+
+def test_the_last_of_two_equal_keys_counts() -> None:
+    assert parse_members('{"a":1,"a":[2]}') == ({"a": [2]}, {"a": (11, 14)})

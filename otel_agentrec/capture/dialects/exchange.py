@@ -6,21 +6,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Asked", "Said", "parameters"]
+from otel_agentrec.journal.facts import RawList
+
+__all__ = ["INSTRUCTING", "Asked", "Said", "parameters"]
 
 Json = Any
 
 
 @dataclass(slots=True)
 class Asked:
-    """A request. Messages, instructions and tools are normalised; None means that the request does not tell."""
+    """A request. Messages, instructions and tools are normalised; None means that the request does not tell.
 
-    messages: list[Json]
+    ``instructed``: whether there are instructions among the messages, where these are still text.
+    """
+
+    messages: list[Json] | RawList
     instructions: list[Json] | None = None
     tools: list[Json] | None = None
     model: str | None = None
     streamed: bool | None = None
     parameters: dict[str, Json] | None = None
+    instructed: bool = False
+
+    def has_instructions(self) -> bool:
+        """Whether the request tells instructions, apart from its messages or among them."""
+        if self.instructions is not None or self.instructed:
+            return True
+        told = () if isinstance(self.messages, RawList) else self.messages
+        return any(isinstance(m, Mapping) and m.get("role") in INSTRUCTING for m in told)
 
 
 @dataclass(slots=True)
@@ -33,6 +46,9 @@ class Said:
     model: str | None = None
     raw: Json = None
 
+
+INSTRUCTING = ("system", "developer")
+"""Roles of messages that instruct a model."""
 
 _RENAMED = {
     "max_completion_tokens": "max_tokens",

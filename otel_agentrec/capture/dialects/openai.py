@@ -13,7 +13,7 @@ from otel_agentrec.capture.dialects import messages
 from otel_agentrec.capture.dialects.exchange import Asked, Said, parameters
 from otel_agentrec.capture.dialects.values import text
 
-__all__ = ["asked", "items", "listed", "said"]
+__all__ = ["asked", "is_chat", "items", "listed", "said"]
 
 Json = Any
 
@@ -67,13 +67,12 @@ def listed(value: Sequence[Json]) -> list[Json] | None:
 
     Other APIs have messages with roles too, but blocks of content whose type only their keys tell.
     """
-    for m in value:
-        if not isinstance(m, Mapping) or not ("role" in m or _is_item(m)):
-            return None
-        content = m.get("content")
-        if isinstance(content, _LISTS) and not all(isinstance(b, str) or _has_type(b) for b in content):
-            return None
-    return items(value) if value else None
+    return items(value) if value and all(_is_message(m) or _is_item(m) for m in value) else None
+
+
+def is_chat(value: Sequence[Json]) -> bool:
+    """Whether all of a list are chat messages, each of which is read for itself."""
+    return bool(value) and all(_is_message(m) and "type" not in m for m in value)
 
 
 def items(value: Sequence[Json]) -> list[Json]:
@@ -93,8 +92,15 @@ def items(value: Sequence[Json]) -> list[Json]:
     return out
 
 
-def _is_item(m: Mapping[str, Json]) -> bool:
-    return isinstance(m.get("type"), str) and m["type"] in _ITEMS
+def _is_message(m: Json) -> bool:
+    if not isinstance(m, Mapping) or "role" not in m:
+        return False
+    content = m.get("content")
+    return not isinstance(content, _LISTS) or all(isinstance(b, str) or _has_type(b) for b in content)
+
+
+def _is_item(m: Json) -> bool:
+    return isinstance(m, Mapping) and isinstance(m.get("type"), str) and m["type"] in _ITEMS
 
 
 def _has_type(block: Json) -> bool:

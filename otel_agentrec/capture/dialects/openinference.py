@@ -13,6 +13,7 @@ from typing import Any
 
 from otel_agentrec.capture.dialects import (
     flattened,
+    history,
     identity,
     langchain,
     llamaindex,
@@ -203,11 +204,11 @@ def _take_names(rest: dict[str, Any], facts: Facts, asked: Asked, said: Said, gi
 def _take_request(span: SpanView, rest: dict[str, Any], facts: Facts) -> Asked:
     tools = flat.take_tools(rest)
     value = rest.get("input.value")
-    asked = raw.asked(loaded(value))
+    asked = history.asked(value) or raw.asked(loaded(value))
     if asked is not None:
         _drop(rest, "input")
         facts.messages, facts.system_instructions = asked.messages, asked.instructions
-        if asked.instructions is None and not any(map(_instructs, asked.messages)):
+        if not asked.has_instructions():
             facts.system_instructions = flat.instructions(rest, _IN)
         flattened.drop(rest, _IN)
     elif (told := flat.take(rest, _IN) or flat.take_prompts(rest)) is not None:
@@ -245,10 +246,6 @@ def _take_answer(span: SpanView, rest: dict[str, Any], facts: Facts) -> Said:
     facts.finish_reasons = said.finish_reasons or ([reason] if reason else None)
     facts.response_id, facts.output_raw = said.response_id, said.raw
     return said
-
-
-def _instructs(message: Json) -> bool:
-    return isinstance(message, Mapping) and message.get("role") in ("system", "developer")
 
 
 def _from_text(span: SpanView, rest: dict[str, Any], side: str, role: str) -> list[Json] | RawList | None:

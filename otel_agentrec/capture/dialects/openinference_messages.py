@@ -10,6 +10,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from otel_agentrec.capture.dialects import flattened, messages
+from otel_agentrec.capture.dialects.exchange import INSTRUCTING
 from otel_agentrec.capture.dialects.smolagents import ROLES
 from otel_agentrec.capture.dialects.values import loaded, text
 
@@ -26,17 +27,14 @@ def take(rest: MutableMapping[str, Any], prefix: str) -> list[Json] | None:
 
 def instructions(rest: MutableMapping[str, Any], prefix: str) -> list[Json] | None:
     """The parts of the system messages that the list under ``prefix`` begins with, which it loses. None when there are none."""
-    if rest.get(f"{prefix}.0.message.role") not in _INSTRUCTING:
+    if rest.get(f"{prefix}.0.message.role") not in INSTRUCTING:
         return None
     parts: list[Json] = []
     for message in take(rest, prefix) or ():
-        if message.get("role") not in _INSTRUCTING:
+        if message.get("role") not in INSTRUCTING:
             break
         parts.extend(message["parts"])
     return parts or None
-
-
-_INSTRUCTING = ("system", "developer")
 
 
 def take_tools(rest: MutableMapping[str, Any]) -> list[Json] | None:
