@@ -10,11 +10,17 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from otel_agentrec.capture.dialects import (
+    ag2,
     genai,
+    google_adk,
+    haystack,
     langfuse,
     langsmith,
+    litellm,
+    mlflow,
     openinference,
     pydantic_ai,
+    semantic_kernel,
     strands,
     vercel_ai,
 )
@@ -43,6 +49,12 @@ DIALECTS: tuple[Dialect, ...] = (
     vercel_ai.DIALECT,
     langsmith.DIALECT,
     langfuse.DIALECT,
+    mlflow.DIALECT,
+    haystack.DIALECT,
+    ag2.DIALECT,
+    google_adk.DIALECT,
+    semantic_kernel.DIALECT,
+    litellm.DIALECT,
     openinference.DIALECT,
     genai.DIALECT,
 )

@@ -29,6 +29,9 @@ KEYS = sorted(
         *(f"langfuse.observation.{name}" for name in ("input", "output", "level", "usage_details", "model.parameters")),
         *(f"langsmith.metadata.{name}" for name in ("usage_metadata", "session_id", "lc_agent_name")),
         *("ai.telemetry.metadata.sessionId", "ai.settings.temperature"),
+        *("mlflow.spanInputs", "mlflow.spanOutputs", "mlflow.chat.tokenUsage"),
+        *("haystack.tool.input", "haystack.tool.error", "llm.openai.messages", "llm.openai.choices"),
+        *(f"gcp.vertex.agent.{name}" for name in ("llm_request", "llm_response", "tool_call_args", "tool_response")),
     }
 )
 LEVELS = (
@@ -43,7 +46,7 @@ SCHEMA = (
     "role parts type content id name arguments response result finish_reason function tool_calls text image_url url messages "
     "model input output system instructions choices message status tools generations kwargs lc data blocks raw args update "
     "additional_kwargs source summary call_id event.name toolCallId toolName value output mediaType kwargs kind "
-    "prompt_tokens prompt_tokens_details cached_tokens"
+    "prompt_tokens prompt_tokens_details cached_tokens contents config function_call candidates replies meta tool_call"
 )
 PLAIN = st.recursive(
     st.none()
@@ -116,7 +119,7 @@ LOGS = st.tuples(st.sampled_from(JOINED), VALUES, ATTRIBUTES).map(
 )
 SPANS = st.fixed_dictionaries(
     {
-        "name": TEXTS,
+        "name": TEXTS | st.sampled_from(sorted({name for dialect in DIALECTS for name in dialect.span_names})),
         "kind": st.integers(0, 5),
         "scope": st.sampled_from(
             ["", "an.instrumentation", *(scope + "x" * scope.endswith(".") for d in DIALECTS for scope in d.scopes)]
