@@ -31,7 +31,7 @@ def cause_order(nodes: Iterable[Span], loops: Mapping[Span, Span], leader: Mappi
     late = _times_that_ran_backwards(spans)
 
     def key(s: Span) -> Key:
-        time = late.get(s.row, s.start or 0)
+        time = late.get(s.row, s.since)
         return time, s.stream, s.started_seq if s.started_seq >= 0 else s.seq
 
     spans.sort(key=key)
@@ -104,8 +104,8 @@ def _times_that_ran_backwards(spans: list[Span]) -> dict[int, int]:
         started.sort(key=lambda s: s.started_seq)
         latest = 0
         for s in started:
-            if (s.start or 0) < latest:
+            if (s.since) < latest:
                 late[s.row] = latest
             else:
-                latest = s.start or 0
+                latest = s.since
     return late

@@ -61,7 +61,7 @@ def agent_of(s: Span) -> Span | None:
 
 
 def _when(s: Span) -> tuple[int, tuple[str, int]]:
-    return (s.start if s.start is not None else 0), s.place
+    return s.since, s.place
 
 
 class _Asked:

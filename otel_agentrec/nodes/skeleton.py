@@ -118,6 +118,12 @@ class Span(Row):
         return self.kind in (Kind.MODEL, Kind.TOOL)
 
     @property
+    def since(self) -> int:
+        """When it began; where nobody told that, when it had ended at the latest."""
+        start = self.start
+        return start if start is not None else self.end or 0
+
+    @property
     def calls(self) -> tuple[Call, ...] | None:
         """The calls that a MODEL asked for; None: the telemetry does not tell."""
         start, count, rows = self.calls_from, self.calls_count, self.at

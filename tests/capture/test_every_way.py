@@ -247,3 +247,22 @@ def test_two_ways_together_record_each_call_once(shell: Shell, pair: tuple[str, 
 def test_the_pairs_that_are_always_tried_hold_every_way() -> None:
     assert set(PAIRS) >= ALWAYS
     assert {name for pair in ALWAYS for name in pair} == set(HOW) == set(BY_NAME)
+
+
+HOOK = {"OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK": "agentrec", CONTENT: "NO_CONTENT"}
+
+
+@pytest.mark.parametrize("name", HOW)
+def test_beside_any_way_the_completion_hook_tells_what_was_said(shell: Shell, name: str) -> None:
+    skip_without_file(name)
+    done = start(shell, (name,), "whole", **HOOK)
+    assert done.returncode == 0, done.stderr
+    models = [record for record in read_nodes(shell.rec) if record.node_type.value == "MODEL"]
+    assert [(r.output_text, r.inputs["messages"][-1]["role"]) for r in models] == [
+        (None, "user"),
+        ("Go early.", "tool"),
+        ("Good day.", "user"),
+    ]
+    assert [r.model_id for r in models[:2]] == ["m", "m"], "the last call was not sampled"
+    assert len(models[0].tool_calls or ()) == 2
+    assert verify(shell.rec).exit_code == 0

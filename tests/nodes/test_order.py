@@ -57,6 +57,24 @@ def test_a_live_stream_orders_by_start_even_when_the_clock_is_set_back():
     assert [r.span_id for r in fold(t.events).records()] == ["m1", "m2", "m3"]
 
 
+def test_a_call_whose_start_nobody_told_stands_where_it_ended():
+    t = Telling()
+    t.model("m3", at=(6, 7))
+    t.model("m2", at=(None, 5))
+    t.model("m1", at=(0, 4))
+    assert [r.span_id for r in fold(t.events).records()] == ["m1", "m2", "m3"]
+
+
+def test_what_came_later_is_part_of_the_record_also_its_header():
+    t = Telling()
+    t.model("m", facts={"model": "m"})
+    t.tell("REQUEST_HEADER", {"instructions": [{"type": "text", "content": "Be terse."}]})
+    t.span("NODE_AMENDED", "m", at=(None, None), facts={"messages": [text("user", "hi")]}, header=1)
+    (record,) = fold(t.events).records()
+    assert record.inputs["messages"] == [text("user", "hi")]
+    assert record.inputs["systemInstructions"] == [{"type": "text", "content": "Be terse."}]
+
+
 def test_equal_starts_keep_the_order_of_arrival():
     t = Telling()
     for span in ("b", "a", "c"):
