@@ -13,12 +13,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from otel_agentrec.capture.content import ask_for_content
 from otel_agentrec.errors import UsageError
 from otel_agentrec.settings import Settings
 
-__all__ = ["program_of", "run_command"]
+__all__ = ["Started", "is_python_source", "program_of", "run_command", "started_by"]
 
 INJECTED = Path(__file__).parent / "injected"
 HOME = Path(__file__).parent.parent.parent
@@ -115,18 +116,18 @@ def program_of(cmd: list[str], environ: Mapping[str, str]) -> list[str]:
         raise UsageError("no command to run", "otel-agentrec run -- python app.py")
     found = shutil.which(cmd[0], path=environ.get("PATH"))
     if found is None:
-        if _is_python_source(Path(cmd[0])):
+        if is_python_source(Path(cmd[0])):
             return [sys.executable, *cmd]
         raise UsageError(f"{cmd[0]}: no such program", "give it as in the shell: otel-agentrec run -- python app.py")
-    interpreter, options = _interpreter_of(Path(found), cmd[1:])
-    if interpreter is None:
-        if _is_python_source(Path(found)):
+    started = started_by(Path(found), cmd[1:])
+    if started.kind is None:
+        if is_python_source(Path(found)):
             return [sys.executable, found, *cmd[1:]]
         raise UsageError(
             f"{cmd[0]} is not a Python program",
             "let it send OTLP/JSON to a Collector with a file exporter, then: otel-agentrec ingest FILE --out DIR",
         )
-    deaf = _deaf(options) if interpreter == "python" else ""
+    deaf = _deaf(started.options) if started.kind == "python" else ""
     if deaf:
         raise UsageError(
             f"python -{deaf} does not look at PYTHONPATH, so recording can't be switched on from outside",
@@ -135,42 +136,50 @@ def program_of(cmd: list[str], environ: Mapping[str, str]) -> list[str]:
     return [found, *cmd[1:]]
 
 
-def _interpreter_of(program: Path, args: list[str]) -> tuple[str | None, list[str]]:
-    """-> ``python``, ``launcher`` or None, and the arguments that follow the interpreter's name."""
+class Started(NamedTuple):
+    """What a program is started by: ``kind`` is ``python``, ``launcher`` or None; ``options`` follow its name;
+    ``interpreter``: its path, or its name on the PATH, where it is Python."""
+
+    kind: str | None
+    options: list[str]
+    interpreter: str | None = None
+
+
+def started_by(program: Path, args: list[str]) -> Started:
+    """Who runs a program, as its name and its first line tell."""
     name = program.name
     if _PYTHON.fullmatch(name):
-        return "python", args
+        return Started("python", args, str(program))
     if name in _LAUNCHERS:
-        return "launcher", args
+        return Started("launcher", args)
     try:
         with program.open("rb") as f:
             head = f.read(1024)
     except OSError:
-        return None, args
+        return Started(None, args)
     if not head.startswith(b"#!"):
-        return (
-            ("python", [])
-            if name.lower().endswith(".exe") and (program.parent / "python.exe").exists()
-            else (None, args)
-        )
+        beside = program.parent / "python.exe"
+        is_console_script = name.lower().endswith(".exe") and beside.exists()
+        return Started("python", [], str(beside)) if is_console_script else Started(None, args)
     words = head[2:].split(b"\n", 1)[0].decode("utf-8", "replace").split()
     if words and Path(words[0]).name == "env":
         words = words[1:]
         while words and (words[0].startswith("-") or "=" in words[0]):
             words = words[1:]
     if not words:
-        return None, args
+        return Started(None, args)
     interpreter = Path(words[0]).name
     if _PYTHON.fullmatch(interpreter):
-        return "python", words[1:]
+        return Started("python", words[1:], words[0])
     trick = _SHELL_TRICK.search(head)
     if trick:
         target = next(filter(None, trick.groups())).decode("utf-8", "replace")
-        return ("python", []) if _PYTHON.fullmatch(Path(target).name) else (None, args)
-    return ("launcher", words[1:]) if interpreter in _LAUNCHERS else (None, args)
+        return Started("python", [], target) if _PYTHON.fullmatch(Path(target).name) else Started(None, args)
+    return Started("launcher", words[1:]) if interpreter in _LAUNCHERS else Started(None, args)
 
 
-def _is_python_source(path: Path) -> bool:
+def is_python_source(path: Path) -> bool:
+    """Whether Python can run it without being named: a file, or a directory with a ``__main__``."""
     return (path.suffix in (".py", ".pyw", ".pyz") and path.is_file()) or (path / "__main__.py").is_file()
 
 

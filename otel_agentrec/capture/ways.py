@@ -14,6 +14,7 @@ __all__ = [
     "EXPORTER",
     "FROM_OUTSIDE",
     "GAINS",
+    "HOOK",
     "INSTRUMENT",
     "INSTRUMENTOR",
     "PROVIDER",
@@ -30,6 +31,7 @@ EXPORTER = "the exporter agentrec"
 INSTRUMENTOR = "the instrumentor agentrec"
 CONFIGURE = "configure()"
 CODE = "AgentRecSpanProcessor"
+HOOK = "the completion hook"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Way:
         logs: messages that the instrumentation puts into log records, not on spans, are recorded.
         asks: the instrumentations are asked for content, unless the user said otherwise.
         begins: the installed instrumentations are started.
+        alone: it records by itself; else only beside another way.
         note: what else there is to know, as Markdown.
     """
 
@@ -58,6 +61,7 @@ class Way:
     logs: bool
     asks: bool
     begins: bool
+    alone: bool = True
     note: str = ""
 
 
@@ -172,6 +176,20 @@ WAYS: tuple[Way, ...] = (
         asks=False,
         begins=False,
         note="Log records need `AgentRecLogProcessor(span_processor)` on the logger provider.",
+    ),
+    Way(
+        HOOK,
+        "beside one of these: `OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK=agentrec`",
+        from_outside=False,
+        starts=False,
+        kept=False,
+        unsampled=True,
+        logs=False,
+        asks=False,
+        begins=False,
+        alone=False,
+        note="For OpenTelemetry's own GenAI instrumentations: they tell it what models and agents were asked and answered, whatever "
+        "the content switch and the sampler say; not what tools were given.",
     ),
 )
 

@@ -27,6 +27,7 @@ NO_READER = 141
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("otel_agentrec.cli.demo", "See it work: a recorded agent, offline, in seconds."),
     "run": ("otel_agentrec.cli.run", "Run a program with recording on."),
+    "doctor": ("otel_agentrec.cli.doctor", "Say what would be recorded here, and what stands in the way."),
     "ingest": ("otel_agentrec.cli.ingest", "Turn OTLP files into a recording."),
     "serve": ("otel_agentrec.cli.serve", "Receive OTLP from programs in any language and record it."),
     "runs": ("otel_agentrec.cli.runs", "List the runs of a recording, newest first."),

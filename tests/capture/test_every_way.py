@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from otel_agentrec.audit.verify import verify
-from otel_agentrec.capture.ways import CODE, CONFIGURE, INSTRUMENT, INSTRUMENTOR, PROVIDER, RUN, WAYS
+from otel_agentrec.capture.ways import CODE, CONFIGURE, HOOK, INSTRUMENT, INSTRUMENTOR, PROVIDER, RUN, WAYS
 from otel_agentrec.demo.script import Call, Turn, When
 from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.nodes.read import read_nodes
@@ -62,8 +62,10 @@ HOW: dict[str, Does] = {
     INSTRUMENTOR: Does({}, ("configurator", "instrument"), file=("instrumentor",)),
     CONFIGURE: Does(code=("configure", "instrument")),
     CODE: Does({CONTENT: "SPAN_ONLY"}, ("processor", "instrument")),
+    HOOK: Does({"OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK": "agentrec"}),
 }
 BY_NAME = {way.name: way for way in WAYS}
+ALONE = [name for name in HOW if BY_NAME[name].alone]
 NEW_EACH_TIME = frozenset(
     [
         "recordId",
@@ -91,6 +93,7 @@ ALWAYS = {
     (PROVIDER, CONFIGURE),
     (FILE_EXPORTER, INSTRUMENTOR),
     (RUN, CODE),
+    (INSTRUMENT, HOOK),
 }
 """Pairs that are tried by default: each way at least once, and all whose parts meet in the same callbacks."""
 
@@ -194,7 +197,7 @@ def same() -> list[list[dict[str, Any]]]:
     return []
 
 
-@pytest.mark.parametrize("name", HOW)
+@pytest.mark.parametrize("name", ALONE)
 def test_a_way_records_the_agent_and_what_the_table_says_besides(
     shell: Shell, name: str, same: list[list[dict[str, Any]]]
 ) -> None:
@@ -211,7 +214,7 @@ def test_a_way_records_the_agent_and_what_the_table_says_besides(
     assert (CONTENT not in HOW[name].env) == way.asks, "whether content had to be asked for"
 
 
-@pytest.mark.parametrize("name", HOW)
+@pytest.mark.parametrize("name", ALONE)
 def test_what_a_way_leaves_of_a_killed_program(shell: Shell, name: str) -> None:
     """Messages go into log records here. One call was flushed, one has ended, one is open when the process is killed."""
     skip_without_file(name)
@@ -242,6 +245,16 @@ def test_two_ways_together_record_each_call_once(shell: Shell, pair: tuple[str, 
     has_starts = any(BY_NAME[name].starts for name in heard)
     started = [e["trace"]["spanId"] for e in events(shell.rec, "NODE_STARTED")]
     assert len(started) == len(set(started)) == (4 if has_starts else 0), "the way that tells more is heard"
+
+
+def test_with_content_off_a_warning_names_the_variable(shell: Shell) -> None:
+    shell.env[CONTENT] = "NO_CONTENT"
+    done = start(shell, (RUN,), "whole")
+    assert done.returncode == 0, done.stderr
+    first, *_ = read_nodes(shell.rec)
+    assert (first.inputs["messages"], first.model_id, bool(first.input_tokens)) == (None, "m", True)
+    (warning,) = (line for line in done.stderr.splitlines() if CONTENT in line)
+    assert f"set {CONTENT}=SPAN_ONLY" in warning
 
 
 def test_the_pairs_that_are_always_tried_hold_every_way() -> None:
