@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from otel_agentrec import ingest, read_nodes
+from tests.capture.replaying import replay
 
 CORPUS = Path(__file__).parent.parent / "data" / "corpus"
 SCENARIOS = sorted(CORPUS.glob("*/*.expected.json"))
@@ -106,6 +107,27 @@ def test_every_record_with_every_fact_and_no_other(expected: Path, tmp_path: Pat
 @pytest.mark.parametrize("configuration", sorted(p.name for p in CORPUS.iterdir()))
 def test_the_corpus_is_there(configuration: str) -> None:
     assert any(p.parent.name == configuration for p in SCENARIOS)
+
+
+@pytest.mark.parametrize("configuration", sorted(p.name for p in CORPUS.iterdir()))
+def test_live_capture_records_the_same(configuration: str, tmp_path: Path) -> None:
+    """The same spans and log records through the processors. Only a live recorder knows where foreign spans were in between."""
+    for expected in (p for p in SCENARIOS if p.parent.name == configuration):
+        files = sorted(expected.parent.glob(f"{expected.name.removesuffix('.expected.json')}.*.jsonl"))
+        live, ingested = tmp_path / expected.stem, tmp_path / f"{expected.stem}.ingested"
+        counts = replay(files, live)
+        assert (counts["swallowed"], counts["dropped"], counts["open"]) == (0, 0, 0)
+        ingest(files, ingested)
+        assert records_of_recording(live) == records_of_recording(ingested), expected.name
+
+
+def records_of_recording(path: Path) -> list[dict[str, Json]]:
+    """The records without their place in the journal, and without the flag that names spans which only files lack."""
+    records = [record.to_json() for record in read_nodes(path)] if path.exists() else []
+    for record in records:
+        del record["journal"]
+        record["flags"] = [flag for flag in record["flags"] if flag != "root_missing"]
+    return records
 
 
 def test_an_answer_is_stored_once_although_the_next_call_repeats_it(tmp_path: Path) -> None:

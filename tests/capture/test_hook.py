@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from otel_agentrec import read_nodes
+from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.processors import AgentRecSpanProcessor
 from otel_agentrec.otel import completion_hook
 from otel_agentrec.otel.exporters import RecordingSpanExporter
@@ -203,3 +207,31 @@ def test_secrets_are_not_written(live: Live) -> None:
     live.processor.recorder.shutdown()
     assert len(events(live.path, "NODE_RECORDED", "NODE_AMENDED")) == 2
     assert all(secret.encode() not in file.read_bytes() for file in live.path.iterdir() if file.is_file())
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.binary(max_size=4) | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["role", "parts", "type", "content", "name", "id", "function", "finish_reason", 7]), inner
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ODD, ODD, ODD, ODD)
+def test_nothing_that_it_may_be_told_is_lost_or_raises(inputs: Any, outputs: Any, instruction: Any, tools: Any) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        live = Live(Path(directory) / "rec")
+        with live.tracer.start_as_current_span("chat m", attributes=CHAT) as span:
+            completion_hook().on_completion(
+                inputs=inputs, outputs=outputs, system_instruction=instruction, tool_definitions=tools, span=span
+            )
+        live.processor.recorder.shutdown()
+        record = record_of(live)
+        assert live.processor.recorder.stats()["swallowed"] == PROCESS.counters.counts.get("swallowed", 0) == 0
+        if inputs not in (None, 0, False, "", b"", [], {}):
+            assert record.inputs["messages"] is not None
