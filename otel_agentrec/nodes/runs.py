@@ -167,7 +167,9 @@ def _total(models: list[Span], which: str) -> int | None:
     """The sum over model calls; of each call, the span that the record takes its tokens from counts."""
     told = []
     for model in models:
-        span = next((s for s in model.members() if s.tokens_in is not None or s.tokens_out is not None), model)
+        counting = [s for s in model.members() if s.tokens_in is not None or s.tokens_out is not None]
+        both = (s for s in counting if s.tokens_in is not None and s.tokens_out is not None)
+        span = next(both, counting[0] if counting else model)
         told.append(getattr(span, which))
     known = [n for n in told if n is not None]
     return sum(known) if known else None
