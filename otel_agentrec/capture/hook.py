@@ -15,13 +15,13 @@ from typing import Any
 from opentelemetry import context, trace
 
 from otel_agentrec.capture import dialects
+from otel_agentrec.capture.completions import Completion, fill
 from otel_agentrec.capture.dialects.genai import NAME as GENAI
 from otel_agentrec.capture.dialects.messages import calls_of, definition, finish_reasons_of, message, part
 from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.payloads import plain_copy
 from otel_agentrec.capture.recorders import open_recorders
 from otel_agentrec.capture.spans import SpanView, from_sdk_log
-from otel_agentrec.capture.tracking import Completion, fill
 from otel_agentrec.journal.facts import Facts, Kind
 
 __all__ = ["complete"]

@@ -14,6 +14,7 @@ from opentelemetry.sdk import version
 from otel_agentrec._version import __version__
 from otel_agentrec.capture import handed, metrics
 from otel_agentrec.capture.background import Background, on_event_loop
+from otel_agentrec.capture.completions import Completion
 from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.exported import Exported
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
@@ -22,7 +23,7 @@ from otel_agentrec.capture.opening import Key, can_wait, frozen, is_large
 from otel_agentrec.capture.spans import from_sdk_log
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
-from otel_agentrec.capture.tracking import Completion, Tracker
+from otel_agentrec.capture.tracking import Tracker
 from otel_agentrec.capture.turns import Turns
 from otel_agentrec.capture.ways import CONFIGURE, EXPORTER, FROM_OUTSIDE
 from otel_agentrec.errors import ConfigurationError

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from opentelemetry.trace import SpanKind
 
 from otel_agentrec.capture import content, dialects, evaluations, handed, steps
 from otel_agentrec.capture.attempts import attempt_of, summarise
+from otel_agentrec.capture.completions import Completion, fill
 from otel_agentrec.capture.guard import Counters, Notices
 from otel_agentrec.capture.logs import LogTracker
 from otel_agentrec.capture.once import SaidOnce
@@ -24,38 +25,12 @@ from otel_agentrec.journal.facts import Facts, Kind
 from otel_agentrec.journal.journal import StreamMoved
 from otel_agentrec.settings import Settings
 
-__all__ = ["Completion", "Tracker", "fill"]
+__all__ = ["Tracker"]
 
 NODES = (Kind.MODEL, Kind.TOOL)
 MAX_SCOPES = 4_096
 MAX_EARLY = 16
 """Completions that wait for the end of a span whose start was not seen."""
-
-
-class Completion(NamedTuple):
-    """What a completion hook was told of an operation that is done.
-
-    Args:
-        facts: by name of :class:`Facts` fields.
-        is_recording: its span is open and will end.
-        view: what is known of the span.
-        unseen: what to record when no processor will ever see the span; None when it may be no model call.
-    """
-
-    key: Key
-    facts: Mapping[str, Any]
-    is_recording: bool
-    view: SpanView
-    unseen: tuple[str, Facts] | None
-
-
-def fill(facts: Facts, told: Mapping[str, Any]) -> None:
-    """Put in what the facts do not tell, or tell only in part because a limit cut it."""
-    for name, value in told.items():
-        flag = {"messages": "input_truncated", "output_messages": "output_truncated"}.get(name)
-        if getattr(facts, name) is None or flag in facts.flags:
-            setattr(facts, name, value)
-            facts.flags = [one for one in facts.flags if one != flag]
 
 
 class Tracker:
