@@ -32,6 +32,9 @@ def main(words: list[str]) -> int:
     wanted = [word for word in words if word != "quick"]
     goals: dict[str, dict[str, str]] = json.loads((HERE / "goals.json").read_text())
     chosen = {row for row in goals if not wanted or any(word in row for word in wanted)}
+    if not chosen:
+        print(f"no row is named like {' or '.join(wanted)}; rows: {', '.join(goals)}", file=sys.stderr)
+        return 2
     measured: dict[str, float] = {}
     for group in GROUPS:
         if chosen.intersection(group.ROWS):

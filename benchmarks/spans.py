@@ -12,6 +12,7 @@ from opentelemetry.trace import SpanKind
 
 Json = Any
 SCOPE = "opentelemetry.util.genai.handler"
+FOREIGN = "opentelemetry.instrumentation.sqlalchemy"
 
 
 class HeldBack(SpanProcessor):
@@ -71,7 +72,7 @@ def model_call(
     span.end()
 
 
-def foreign_call(tracers: TracerProvider, scope: str = "opentelemetry.instrumentation.sqlalchemy") -> None:
+def foreign_call(tracers: TracerProvider, scope: str) -> None:
     """One ended span that is no step of an agent."""
     tracers.get_tracer(scope).start_span(
         "SELECT", kind=SpanKind.CLIENT, attributes={"db.system": "postgresql", "db.statement": "SELECT 1"}

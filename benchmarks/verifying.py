@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -15,7 +17,11 @@ from otel_agentrec.journal.journal import Journal
 
 LEVELS = ("chained", "structured")
 SIZES = {"1 KB": 1_000, "6 KB": 6_000}
-ROWS = (*(f"verify {level} {size}" for level in LEVELS for size in SIZES), "verify content in lock-step 6 KB")
+ROWS = (
+    *(f"verify {level} {size}" for level in LEVELS for size in SIZES),
+    "verify content in lock-step 6 KB",
+    "verify memory",
+)
 
 
 def digest(paths: list[Path]) -> None:
@@ -70,3 +76,23 @@ def rows(quick: bool) -> Iterator[tuple[str, float]]:
         digested = partial(digest, made(where, 6_000, total, "detached"))
         took = cpu_seconds({"digest": digested, "ours": partial(verify, where)}, rounds=rounds)
         yield "verify content in lock-step 6 KB", took["digest"] / took["ours"]
+        yield "verify memory", memory(Path(scratch) / "many", 100_000 if quick else 1_000_000)
+
+
+MEASURE = """
+import sys
+from otel_agentrec import verify
+assert verify(sys.argv[1]).exit_code == 0
+with open("/proc/self/status") as status:  # not ru_maxrss, which begins with what the parent held
+    print(next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM")))
+"""
+
+
+def memory(where: Path, events: int) -> float:
+    """MB that a process of its own holds at most while it verifies so many events."""
+    journal = Journal(where, origin="benchmark")
+    for n in range(events):
+        journal.append("STEP_ENDED", {"kind": "benchmark", "name": f"step {n}"})
+    journal.seal()
+    done = subprocess.run([sys.executable, "-c", MEASURE, str(where)], capture_output=True, text=True, check=True)
+    return float(done.stdout)
