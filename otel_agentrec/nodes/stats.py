@@ -24,6 +24,10 @@ __all__ = ["Calls", "Cost", "Evaluated", "Stats", "Tokens", "stats_of"]
 Json = Any
 MOST_NAMES = 1_000
 REST = "(other)"
+MOST_TOKENS = 2**31 - 1
+"""More tokens than this in one call are no count; runs don't add them up either."""
+MOST_SCORE = 1e300
+"""Scores beyond it, infinities and NaN are counted, but in no mean."""
 Where = Callable[[str | None, str | None, int | None], bool]
 """(run id, session id, start in ms) -> whether it counts"""
 
@@ -126,7 +130,7 @@ class Evaluated:
     def add(self, evaluation: Mapping[str, Json]) -> None:
         self.count += 1
         score, label = evaluation.get("score"), evaluation.get("label")
-        if isinstance(score, (int, float)):
+        if isinstance(score, (int, float)) and abs(score) <= MOST_SCORE:
             value = float(score)
             self.scored += 1
             self.sum += value
@@ -376,6 +380,8 @@ def _count_step(calls: Calls, s: Span) -> None:
 
 
 def _sum(a: int | None, b: int | None) -> int | None:
+    if b is not None and abs(b) > MOST_TOKENS:
+        return a
     return a if b is None else b if a is None else a + b
 
 

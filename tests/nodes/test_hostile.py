@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from otel_agentrec.journal.events import TYPES, Event
 from otel_agentrec.nodes.fold import fold
+from otel_agentrec.nodes.stats import stats_of
 
 from .telling import Telling, asks, does
 
@@ -26,6 +27,13 @@ NAMES = [
     "record",
     "links",
     "from",
+    "recordId",
+    "score",
+    "label",
+    "observedAt",
+    "count",
+    "reason",
+    "counters",
 ]
 FACTS = [
     "model", "responseId", "calls", "messages", "outputMessages", "outputText", "reasoningText", "inputTokens", "toolName",
@@ -75,6 +83,7 @@ def test_no_payload_breaks_the_view(hostile: list[Event]) -> None:
     assert {"m", "x"} <= {r.span_id for r in records}
     assert json.dumps([r.to_json() for r in records], default=repr)
     assert view.runs
+    assert json.dumps(stats_of(view).to_json(), default=repr)
 
 
 def test_numbers_beyond_all_bounds_are_not_used() -> None:
@@ -85,3 +94,14 @@ def test_numbers_beyond_all_bounds_are_not_used() -> None:
     (record,) = view.records()
     assert (record.started_at_epoch_ms, record.input_tokens) == (None, 10**30)
     assert view.runs[0].tokens == {"input": None, "output": 5}
+    assert (stats_of(view).tokens.input, stats_of(view).tokens.output) == (None, 5)
+
+
+def test_scores_that_are_no_numbers_are_in_no_mean() -> None:
+    t = Telling()
+    t.model("m", facts=asks())
+    (record,) = fold(t.events).records()
+    for score in (10**400, float("nan"), float("inf"), 0.5):
+        t.tell("EVALUATED", {"recordId": record.record_id, "name": "q", "score": score})
+    (found,) = stats_of(fold(t.events)).to_json()["evaluations"]
+    assert (found["count"], found["scored"], found["mean"], found["max"]) == (4, 1, 0.5, 0.5)
