@@ -20,7 +20,7 @@ from otel_agentrec.capture.ingest_out import Out
 from otel_agentrec.capture.otlp import OtlpFile
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.capture.spill import LogSpill
-from otel_agentrec.capture.steps import StepEvent, ended_event, header_of, log_event, take_attempts
+from otel_agentrec.capture.steps import StepEvent, ended_event, log_event, take_attempts
 from otel_agentrec.capture.survey import Survey
 from otel_agentrec.errors import AgentRecError, UsageError
 from otel_agentrec.journal.draft import ContentMode
@@ -219,24 +219,27 @@ def _write(
                 if left and (span.trace_id, span.span_id) not in told:
                     told.add((span.trace_id, span.span_id))  # the span may come again
                     for log in left:
-                        _write_log(log, sink, report)
+                        write_log(log, sink)
+                    report.logs_recorded += len(left)
             for log in batch.logs:
                 report.logs += 1
                 use = dialects.log_use(log.event_name)
                 if use == "keep" or (use == "join" and not survey.is_step(log.trace_id, log.span_id)):
-                    _write_log(log, sink, report)
+                    write_log(log, sink)
+                    report.logs_recorded += 1
     for reason, count in lost.items():
         sink.dropped(count, reason)
 
 
 class Sink(Protocol):
-    """Where steps go. ``append`` gives the seq of an event; ``provider`` and ``header`` that of one that holds this."""
+    """Where steps go. ``append`` gives the seq of an event; ``provider`` and ``header`` that of one that holds
+    this; ``header`` None when the facts have nothing of the kind."""
 
     settings: Settings
 
     def append(self, event: StepEvent, resource: Mapping[str, Any] | None = None) -> int | None: ...
     def provider(self, resource: Mapping[str, Any]) -> int | None: ...
-    def header(self, held: dict[str, Any], span: SpanView, facts: Facts) -> int | None: ...
+    def header(self, facts: Facts, scope: str) -> int | None: ...
 
 
 def write_step(span: SpanView, reading: dialects.Reading, survey: Survey, sink: Sink) -> None:
@@ -252,17 +255,22 @@ def write_step(span: SpanView, reading: dialects.Reading, survey: Survey, sink: 
         if kind == Kind.MODEL:
             take_attempts(facts, attempts)
     provider = sink.provider(span.resource)
-    held = header_of(facts)
-    header = sink.header(held, span, facts) if held is not None else None
+    header = sink.header(facts, span.scope)
     outermost = kind != Kind.AGENT or survey.is_outermost(span)
     sink.append(ended_event(span, kind, facts, outermost=outermost, header=header, provider=provider, via=via))
     for evaluated in evaluations.of_span(span):
         sink.append(evaluated)
 
 
-def _write_log(log: LogView, sink: Out, report: IngestReport) -> None:
-    sink.append(evaluations.of_log(log) or log_event(log), log.resource)
-    report.logs_recorded += 1
+def write_log(log: LogView, sink: Sink) -> None:
+    """Write a log record that no span took: as a judgement, as what it tells of some model call, or as it is."""
+    evaluated = evaluations.of_log(log)
+    try:
+        facts = dialects.told(log) if evaluated is None else None
+    except Exception:  # it is recorded as it is
+        facts = None
+    header = sink.header(facts, log.scope) if facts is not None else None
+    sink.append(evaluated or log_event(log, facts, header=header), log.resource)
 
 
 def _count(kind: str, report: IngestReport) -> None:

@@ -11,8 +11,7 @@ from typing import Any, cast
 
 from otel_agentrec._version import __version__
 from otel_agentrec.capture.once import SaidOnce
-from otel_agentrec.capture.spans import SpanView
-from otel_agentrec.capture.steps import StepEvent
+from otel_agentrec.capture.steps import StepEvent, header_of
 from otel_agentrec.errors import AgentRecError, UsageError
 from otel_agentrec.journal.canonical import canonical_any
 from otel_agentrec.journal.draft import ContentMode, Envelope, SealedAt, make_draft
@@ -93,9 +92,12 @@ class Out:
         self._resource = (resource, seq)
         return seq
 
-    def header(self, held: dict[str, Any], span: SpanView, facts: Facts) -> int | None:
-        """The seq of the REQUEST_HEADER with this payload; an equal earlier one is pointed at."""
-        event = StepEvent("REQUEST_HEADER", held, session=facts.session_id, scope=span.scope or None)
+    def header(self, facts: Facts, scope: str) -> int | None:
+        """The seq of the REQUEST_HEADER of these facts; an equal earlier one is pointed at. None when there is nothing in it."""
+        held = header_of(facts)
+        if held is None:
+            return None
+        event = StepEvent("REQUEST_HEADER", held, session=facts.session_id, scope=scope or None)
         return self._once.header(held, event)
 
     def __enter__(self) -> Out:

@@ -10,12 +10,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from otel_agentrec.capture import dialects, evaluations, steps
+from otel_agentrec.capture import dialects
 from otel_agentrec.capture.dialects.genai_details import NAME as DETAILS
 from otel_agentrec.capture.guard import LOGGER_NAME, Counters
 from otel_agentrec.capture.opening import OpenSpan, OpenTable, RecentKeys
 from otel_agentrec.capture.spans import LogView
-from otel_agentrec.capture.steps import StepEvent
 
 __all__ = ["LogTracker"]
 
@@ -31,16 +30,18 @@ class _Recording(threading.local):
 class LogTracker:
     """Args:
     table: the open spans that log records are joined to.
-    write: puts the event of a log record into the journal.
+    write: puts a log record into the journal, with the span ids of the open steps above it, nearest first.
     """
 
-    def __init__(self, table: OpenTable, write: Callable[[StepEvent, LogView], object], counters: Counters) -> None:
+    def __init__(self, table: OpenTable, write: Callable[[LogView, list[str]], object], counters: Counters) -> None:
         self._table = table
         self._write = write
         self._counters = counters
         self._foreign: dict[str, bool] = {}
         self.told = RecentKeys(1_024)
         """Spans whose record holds already what their event with all details is about to say."""
+        self.heard: set[str] = set()
+        """Scopes that :meth:`hear` was told of."""
         self._recording = _Recording()
 
     def wants(self, data: Any) -> bool:
@@ -93,15 +94,17 @@ class LogTracker:
             for log in left:
                 self.record(log, entry)
 
+    def hear(self, scope: str) -> None:
+        """Log records of this scope tell what was said, and do not name the span of the call."""
+        if len(self.heard) < MAX_SCOPES:
+            self.heard.add(scope)
+
     def record(self, log: LogView, near: OpenSpan | None) -> None:
         """Record a log record as it is. ``near``: the span that it names, or the nearest step above that."""
-        event = evaluations.of_log(log) or steps.log_event(log)
         path = near.path() if near is not None else []
         if near is not None and near.is_step and near.span_id != log.span_id:
             path.insert(0, near.span_id)
-        if path:
-            event.trace["path"] = path
-        self._write(event, log)
+        self._write(log, path)
         self._counters.add("logs_recorded")
 
 

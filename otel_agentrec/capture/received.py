@@ -19,10 +19,10 @@ from typing import Any, cast
 from otel_agentrec._version import __version__
 from otel_agentrec.capture import dialects
 from otel_agentrec.capture.batches import Batch
-from otel_agentrec.capture.ingest import write_step
+from otel_agentrec.capture.ingest import write_log, write_step
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.spans import LogView, SpanView
-from otel_agentrec.capture.steps import StepEvent, log_event
+from otel_agentrec.capture.steps import StepEvent, header_of
 from otel_agentrec.capture.survey import Survey
 from otel_agentrec.journal.canonical import canonical_any
 from otel_agentrec.journal.draft import ContentMode, Envelope, SealedAt
@@ -127,7 +127,7 @@ class Receiver:
         except Exception as e:
             faults.append(f"span {span.span_id}: {type(e).__name__} while it was written")
         for log in dialects.unread(reading, joined):
-            self.append(log_event(log), log.resource)
+            write_log(log, self)
 
     def _trace(self, trace_id: str) -> _Trace:
         trace = self._traces.get(trace_id)
@@ -159,7 +159,7 @@ class Receiver:
             self._logs.setdefault((log.trace_id, log.span_id), []).append(log)
             self._waiting.setdefault((log.trace_id, log.span_id), time.monotonic())
             return
-        self.append(log_event(log), log.resource)
+        write_log(log, self)
 
     def _give_up_logs(self, before: float) -> None:
         """Log records whose span has not come are recorded as they are."""
@@ -169,7 +169,7 @@ class Receiver:
                 return
             del self._waiting[key]
             for log in self._logs.pop(key, ()):
-                self.append(log_event(log), log.resource)
+                write_log(log, self)
 
     # --- the sink that write_step writes to ---
 
@@ -191,8 +191,12 @@ class Receiver:
             seq = self._providers[done.stream, digest] = done.seq
         return seq
 
-    def header(self, held: dict[str, Any], span: SpanView, facts: Facts) -> int | None:
-        event = StepEvent("REQUEST_HEADER", held, session=facts.session_id, scope=span.scope or None)
+    def header(self, facts: Facts, scope: str) -> int | None:
+        """The seq of the REQUEST_HEADER of these facts in the stream that is being written; equal ones are one."""
+        held = header_of(facts)
+        if held is None:
+            return None
+        event = StepEvent("REQUEST_HEADER", held, session=facts.session_id, scope=scope or None)
         return self._once.header(held, event)
 
     def _put(self, event: StepEvent) -> SealedAt | None:

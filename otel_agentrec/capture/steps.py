@@ -104,15 +104,22 @@ def take_attempts(facts: Facts, attempts: Attempts) -> None:
         facts.retry_count = attempts.retry_count
 
 
-def log_event(log: LogView) -> StepEvent:
-    """The event of a log record that no span's facts were made of."""
+def log_event(log: LogView, facts: Facts | None = None, *, header: int | None = None) -> StepEvent:
+    """The event of a log record that no span's facts were made of.
+
+    Args:
+        facts: what the record tells of a model call by itself, in place of its body and attributes.
+        header: seq of the REQUEST_HEADER that holds :func:`header_of` these facts.
+    """
     at = log.observed_ns if log.observed_ns is not None else log.ts_ns
     payload = {
         "name": log.event_name,
         "scope": log.scope or None,
         "observedAt": None if at is None else str(at),
-        "body": log.body,
-        "attributes": dict(log.attributes) or None,
+        "facts": facts.payload() if facts is not None else None,
+        "header": header,
+        "body": log.body if facts is None else None,
+        "attributes": (dict(log.attributes) or None) if facts is None else None,
     }
     session = log.attributes.get("gen_ai.conversation.id")
     event = StepEvent("LOG_RECORDED", {key: value for key, value in payload.items() if value is not None})

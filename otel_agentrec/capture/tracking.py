@@ -240,8 +240,7 @@ class Tracker:
         header = None
         if kind in NODES:
             steps.take_attempts(facts, attempts)
-            held = steps.header_of(facts)
-            header = self._once.header(held, self._placed(StepEvent("REQUEST_HEADER", held), view)) if held else None
+            header = self._header(facts, view)
         return steps.ended_event(
             view,
             kind,
@@ -255,6 +254,8 @@ class Tracker:
 
     def _look_for_content(self, entry: OpenSpan, view: SpanView, facts: Facts) -> None:
         if facts.messages is not None or facts.output_messages is not None or facts.output_text is not None:
+            return
+        if view.scope in self.logs.heard:  # log records tell it, beside the spans
             return
         if entry.is_under(Kind.MODEL):  # the span around it tells of the same call, and may have its content
             return
@@ -338,10 +339,7 @@ class Tracker:
         kind, facts = told.unseen if told.unseen is not None and is_new else (None, Facts(**told.facts))
 
         def event() -> StepEvent:
-            held = steps.header_of(facts)
-            header = (
-                self._once.header(held, self._placed(StepEvent("REQUEST_HEADER", held), told.view)) if held else None
-            )
+            header = self._header(facts, told.view)
             if kind is not None:
                 return steps.ended_event(told.view, kind, facts, header=header)
             return steps.amended_event(told.view, facts, header=header)
@@ -359,7 +357,7 @@ class Tracker:
 
     # --- both ---------------------------------------------------------------------------------------------------------
 
-    def _put(self, event: Callable[[], StepEvent], view: SpanView) -> None:
+    def _put(self, event: Callable[[], StepEvent], view: SpanView | LogView) -> None:
         """Write an event that points at others of its stream. When another stream begins meanwhile, it is made anew."""
         for _ in range(4):
             before = self._once.stream()
@@ -376,8 +374,25 @@ class Tracker:
             made.payload.pop(key, None)
         self._write(made, None)
 
-    def _write_log(self, event: StepEvent, log: LogView) -> None:
-        self._write(self._placed(event, log), None)
+    def _write_log(self, log: LogView, path: list[str]) -> None:
+        evaluated = evaluations.of_log(log)
+        facts = dialects.told(log) if evaluated is None else None
+        if facts is not None and facts.messages is not None:
+            self.logs.hear(log.scope)
+
+        def event() -> StepEvent:
+            header = self._header(facts, log) if facts is not None else None
+            made = evaluated or steps.log_event(log, facts, header=header)
+            if path:
+                made.trace["path"] = path
+            return made
+
+        self._put(event, log)
+
+    def _header(self, facts: Facts, view: SpanView | LogView) -> int | None:
+        """The seq of the REQUEST_HEADER of these facts, which is written when there is none yet."""
+        held = steps.header_of(facts)
+        return self._once.header(held, self._placed(StepEvent("REQUEST_HEADER", held), view)) if held else None
 
     def _placed(self, event: StepEvent, view: SpanView | LogView) -> StepEvent:
         """The event with what the settings say of its place."""

@@ -284,13 +284,18 @@ class Links(Payload):
     links: dict[str, dict[str, str]]
 
 
-@event("LOG_RECORDED", ignorable=True, content={"body": "one", "attributes": "one"})
+@event("LOG_RECORDED", ignorable=True, content={"body": "one", "attributes": "one", **FACTS})
 class LogRecorded(Payload):
-    """A log record that no open span could take."""
+    """A log record that no open span could take.
+
+    ``facts``: what it tells of some model call, in place of a ``body`` that says the same; readers find the call.
+    """
 
     name: str
     scope: str | None = None
     observed_at: str | None = None
+    facts: dict[str, Json] | None = None
+    header: int | None = None
     body: Json = None
     attributes: Json = None
 

@@ -19,6 +19,7 @@ from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.copies import mark_reexports, split_conflicts
 from otel_agentrec.nodes.evaluations import Evaluations
+from otel_agentrec.nodes.hearing import hear
 from otel_agentrec.nodes.identity import record_id
 from otel_agentrec.nodes.loops import Loops
 from otel_agentrec.nodes.losses import Losses
@@ -70,7 +71,6 @@ class View:
 
     def __init__(self, source: Source, earlier: Earlier | None = None) -> None:
         earlier = earlier or Earlier()
-        self._source = source
         self._table = table = Table()
         for event in source.events():
             table.add(event)
@@ -78,6 +78,7 @@ class View:
         split_conflicts(table, source)
         table.link()
         table.settle(source.is_live)
+        self._source = source = hear(table, source)
         merge_calls(table, source)
         self._belonging = belonging = Belonging(table)
         leading = [s for s in table if s.is_node and not s.marks & MERGED]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from itertools import chain
 
 from otel_agentrec.journal.events import Event
@@ -11,10 +11,13 @@ from otel_agentrec.nodes.fold import Earlier, View
 from otel_agentrec.nodes.skeleton import ENDED, OPEN, REEXPORT, Span
 from otel_agentrec.nodes.sound import where_of
 from otel_agentrec.nodes.source import MemorySource
+from otel_agentrec.nodes.table import nanos
 from otel_agentrec.records import NodeIoRecord
 
 __all__ = ["LiveFold"]
 
+MAX_SAYINGS = 4_096
+"""So many log records that may belong to a call are remembered."""
 Key = tuple[str, str]
 Shape = tuple[int, frozenset[str], int]
 """(state, span ids of the call, number of copies and amendments): what makes a record worth telling again when it grows"""
@@ -40,6 +43,7 @@ class LiveFold:
         self._events: OrderedDict[Key, list[Event]] = OrderedDict()
         self._headers: OrderedDict[tuple[str, object], Event] = OrderedDict()
         self._links: list[Event] = []
+        self._sayings: deque[Event] = deque(maxlen=MAX_SAYINGS)
         self._told: dict[Key, Shape] = {}
         self._recovered: OrderedDict[str, None] = OrderedDict()
         self._earlier = Earlier()
@@ -52,13 +56,15 @@ class LiveFold:
                 self._headers.popitem(last=False)
         elif event.type == "LINKS":
             self._links = [*self._links[-self._window :], event]
+        elif event.type == "LOG_RECORDED" and "facts" in event.payload:
+            self._sayings.append(event)
+        header = (event.stream, event.payload.get("header"))
+        if header in self._headers:
+            self._headers.move_to_end(header)
         if event.type not in _TOLD_OF:
             return []
         where = where_of(event)
         self._events.setdefault((where.trace, where.span), []).append(event)
-        header = (event.stream, event.payload.get("header"))
-        if header in self._headers:
-            self._headers.move_to_end(header)
         return self._hand_out() if event.type in _ENDS else []
 
     def close(self) -> list[NodeIoRecord]:
@@ -66,7 +72,7 @@ class LiveFold:
         return self._hand_out(closing=True)
 
     def _hand_out(self, *, closing: bool = False) -> list[NodeIoRecord]:
-        events = chain(self._headers.values(), self._links, *self._events.values())
+        events = chain(self._headers.values(), self._links, self._sayings, *self._events.values())
         view = View(MemorySource(events, live=lambda stream: not closing), self._earlier)
         records: list[NodeIoRecord] = []
         for s, record in view.final(self._is_told):
@@ -116,6 +122,10 @@ class LiveFold:
             self._events.pop(_key(s), None)
         while len(self._events) > 64 * self._window:  # spans that never end
             self._events.popitem(last=False)
+        models = [s for s in view.spans() if s.kind == Kind.MODEL and _key(s) in self._events]
+        since = min((s.start for s in models if s.start is not None), default=0)
+        while self._sayings and (nanos(self._sayings[0].payload.get("observedAt")) or 0) < since:
+            self._sayings.popleft()
 
 
 def _key(s: Span) -> Key:

@@ -8,6 +8,7 @@ from typing import Any
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.losses import Losses
+from otel_agentrec.nodes.sayings import Sayings
 from otel_agentrec.nodes.skeleton import (
     ENDED,
     FAILED,
@@ -46,6 +47,8 @@ class Table:
         self.evaluations: dict[str, list[Place]] = {}
         """record id -> where EVALUATED events stand that name it"""
         self.losses = Losses()
+        self.sayings = Sayings()
+        """What log records tell of model calls whose spans they do not name."""
         self.unusable = 0
         """Events whose payload has not the shape of its type."""
         self._index = SpanIndex(self.rows)
@@ -100,6 +103,8 @@ class Table:
             judged = e.payload.get("recordId")
             if isinstance(judged, str) and isinstance(e.payload.get("name"), str):
                 self.evaluations.setdefault(judged, []).append(Place(e.stream, e.seq))
+        elif e.type == "LOG_RECORDED":
+            self.sayings.add(e)
         elif e.type in ("DROPPED", "STREAM_SEALED"):
             self.losses.add(e)
         return None

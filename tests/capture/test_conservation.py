@@ -40,6 +40,13 @@ SAID = (
     "ai.toolCall.result",
     "langfuse.observation.input",
     "langfuse.observation.output",
+    "gen_ai.prompt.",
+    "gen_ai.completion.",
+    "traceloop.entity.input",
+    "traceloop.entity.output",
+    "anthropic.tool_result.content",
+    "raw_input",
+    "response",
 )
 ENUMS = ("type", "kind", "role", "finish_reason", "status", "mime_type", "object", "event.name", "gen_ai.system")
 """Keys whose values are words of a convention; they may be said in another way."""
@@ -64,7 +71,7 @@ def leaves(value: Json) -> Iterator[str]:
 def said(span: SpanView, kind: str) -> Iterator[str]:
     for key, value in span.attributes.items():
         request = key == "input.value" and kind == Kind.MODEL  # once more what the messages say, in the words of an API
-        if key.startswith(SAID) and not key.endswith(ENUMS) and not request:
+        if key.startswith(SAID) and not key.endswith(ENUMS) and not request and value != "null":
             yield from leaves(value)
 
 

@@ -86,6 +86,23 @@ def test_what_names_the_agent_but_tells_of_a_call_is_not_the_agents(live: Live) 
     assert "messages" not in ended["payload"]["facts"]
 
 
+def test_records_that_name_the_span_around_a_call_reach_the_call(live: Live) -> None:
+    with live.tracer.start_as_current_span("invoke_agent a", attributes=AGENT):
+        for n in range(2):
+            call = live.tracer.start_span("chat m", attributes=CHAT)  # never the current span
+            live.say(USER, {"content": f"question {n}"})
+            live.say(USER, {"content": {"tools": [{"name": "f"}]}})
+            live.say(CHOICE, {"index": 0, "message": {"content": f"answer {n}"}, "finish_reason": "stop"})
+            call.end()
+    for n, record in enumerate(read_nodes(live.path)):
+        assert [p["content"] for m in record.inputs["messages"] for p in m["parts"]] == [f"question {n}"]
+        assert (record.output_text, record.finish_reasons) == (f"answer {n}", ["stop"])
+        assert record.inputs["tools"] == [{"name": "f"}]
+    assert all("body" not in e["payload"] for e in live.recorded())
+    assert len(events(live.path, "REQUEST_HEADER")) == 1
+    assert not live.recorder.stats().get("content_missing")
+
+
 def test_a_span_that_proves_to_be_no_model_call_leaves_its_records(live: Live) -> None:
     with live.tracer.start_as_current_span("POST /chat"):
         live.say(USER, {"content": "hi"})

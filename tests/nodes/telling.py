@@ -81,6 +81,21 @@ class Telling:
     def agent(self, span: str, **more: Any) -> Event:
         return self.span("RUN_ENDED", span, **more)
 
+    def log(
+        self,
+        facts: dict[str, Any],
+        at: float,
+        *,
+        span: str | None = None,
+        trace: str = "t1",
+        scope: str = "scope.a",
+        **more: Any,
+    ) -> Event:
+        """A log record that tells of some model call; ``span``: the one that it names."""
+        where = {"traceId": trace, "spanId": span} if span else None
+        payload = {"name": "gen_ai.choice", "scope": scope, "observedAt": ns(at), "facts": facts, **more}
+        return self.tell("LOG_RECORDED", payload, where)
+
 
 def text(role: str, content: str) -> dict[str, Any]:
     return {"role": role, "parts": [{"type": "text", "content": content}]}

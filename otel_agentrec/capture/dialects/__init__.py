@@ -11,17 +11,21 @@ from typing import Literal
 
 from otel_agentrec.capture.dialects import (
     ag2,
+    anthropic_sdk,
     genai,
     google_adk,
     haystack,
     langfuse,
     langsmith,
     litellm,
+    logfire_agents,
     mlflow,
+    openai_agents,
     openinference,
     pydantic_ai,
     semantic_kernel,
     strands,
+    traceloop,
     vercel_ai,
 )
 from otel_agentrec.capture.dialects.dialect import Dialect, Reading
@@ -40,6 +44,7 @@ __all__ = [
     "scope_verdict",
     "speaks",
     "started",
+    "told",
     "unread",
 ]
 
@@ -55,7 +60,11 @@ DIALECTS: tuple[Dialect, ...] = (
     google_adk.DIALECT,
     semantic_kernel.DIALECT,
     litellm.DIALECT,
+    anthropic_sdk.DIALECT,
+    logfire_agents.DIALECT,
+    openai_agents.DIALECT,
     openinference.DIALECT,
+    traceloop.DIALECT,
     genai.DIALECT,
 )
 
@@ -152,6 +161,16 @@ def log_use(event_name: str) -> Literal["join", "keep", "ignore"]:
 def may_take(kind: str, log: LogView) -> bool:
     """Whether a log record that names a span of this kind may tell of it, and not of a call below it."""
     return any(dialect.takes(kind, log) for dialect in DIALECTS if log.event_name in dialect.joined_logs)
+
+
+def told(log: LogView) -> Facts | None:
+    """What a log record that no span took tells of a model call; None when it tells nothing."""
+    for dialect in DIALECTS:
+        if log.event_name in dialect.joined_logs:
+            facts = dialect.tell(log)
+            if facts is not None:
+                return facts
+    return None
 
 
 def unread(reading: Reading | None, logs: Sequence[LogView]) -> list[LogView]:

@@ -18,6 +18,10 @@ def _all(kind: str, log: LogView) -> bool:
     return True
 
 
+def _nothing(log: LogView) -> Facts | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One telemetry convention.
@@ -35,6 +39,7 @@ class Dialect:
         joined_logs: names of log events that ``read`` takes facts from.
         takes: whether ``read`` makes facts of a joined log record, given the kind of the span that the record names. What it
             leaves is recorded as it is.
+        tell: what a log record tells of a model call whose span it does not name (pure, total); None for what tells nothing.
         kept_logs: first parts of names of log events that are recorded as they are.
         versions: what it was checked against, for the table in the documentation.
         unknown: what this telemetry does not tell, for the same table.
@@ -47,6 +52,7 @@ class Dialect:
     span_names: tuple[str, ...] = ()
     joined_logs: tuple[str, ...] = ()
     takes: Callable[[str, LogView], bool] = _all
+    tell: Callable[[LogView], Facts | None] = _nothing
     kept_logs: tuple[str, ...] = ()
     versions: str = ""
     unknown: str = ""

@@ -9,7 +9,7 @@ be meant for another one below it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from otel_agentrec.capture.dialects import (
@@ -27,7 +27,9 @@ from otel_agentrec.capture.spans import ERROR, LogView, SpanEvent, SpanView
 from otel_agentrec.journal.facts import Facts, Kind, RawList
 from otel_agentrec.journal.jsontext import parse
 
-__all__ = ["DIALECT", "KIND_OF_OPERATION"]
+__all__ = ["DIALECT", "JOINED_LOGS", "KIND_OF_OPERATION", "read_as", "takes", "tell"]
+
+Element = Callable[[Any], Any]
 
 NAME = "otel-genai"
 
@@ -56,6 +58,7 @@ KIND_OF_OPERATION: dict[str, str] = {
 }
 
 _EXCEPTION = "gen_ai.client.operation.exception"
+JOINED_LOGS = (genai_details.NAME, *genai_messages.NAMES, _EXCEPTION)
 _DELTAS = ("gen_ai.choice.delta", "gen_ai.content.completion.chunk")
 
 _REQUEST = "gen_ai.request."
@@ -72,7 +75,26 @@ _AMBIENT = ("gen_ai.conversation.", "gen_ai.agent.", "gen_ai.workflow.")
 
 def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     """What a span is in this convention, and its facts; None when it is no agent step."""
-    found = _recognise(span, span.attributes)
+    return read_as(NAME, span, logs)
+
+
+def read_as(
+    name: str,
+    span: SpanView,
+    logs: Sequence[LogView] = (),
+    message: Element = messages.message,
+    *,
+    own: bool = False,
+) -> Reading | None:
+    """As :func:`read`, for a convention that is this one with additions.
+
+    Args:
+        name: of that convention.
+        span: its attributes brought into the spellings of this one.
+        message: brings one message into the schema (pure).
+        own: every such span is a step, even one of which nothing else is known.
+    """
+    found = _recognise(span, span.attributes, own or _is_agent_scope(span.scope))
     if found is None:
         return None
     kind, operation, inferred = found
@@ -81,7 +103,7 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     details += [log.attributes for log in taken if log.event_name == genai_details.NAME]
     rest = genai_details.merge(span.attributes, details)
     rest.pop("gen_ai.operation.name", None)
-    facts = Facts(dialect=NAME, operation=operation)
+    facts = Facts(dialect=name, operation=operation)
     if inferred:
         facts.flags.append("operation_inferred")
     _take_identity(rest, facts)
@@ -91,8 +113,8 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     if kind == Kind.TOOL:
         _take_tool(rest, span.events, facts)
     else:
-        in_messages = _take_messages(rest, facts)
-        in_events = _take_conversation(rest, span.events, taken, facts) if kind != Kind.STEP else []
+        in_messages = _take_messages(rest, message, facts)
+        in_events = _take_conversation(rest, span.events, taken, message, facts) if kind != Kind.STEP else []
         reasons = reasons or in_messages or in_events
     facts.finish_reasons = reasons or None
     loose = _take_events(span, kind, facts)
@@ -115,7 +137,21 @@ def takes(kind: str, log: LogView) -> bool:
     return kind == Kind.MODEL and log.event_name in genai_messages.NAMES
 
 
-def _recognise(span: SpanView, attributes: Mapping[str, Any]) -> tuple[str, str | None, bool] | None:
+def tell(log: LogView) -> Facts | None:
+    """What a log record tells of a model call whose span it does not name."""
+    if log.event_name in genai_messages.NAMES:
+        return genai_messages.alone(log)
+    if log.event_name != genai_details.NAME or not takes(Kind.MODEL, log):
+        return None
+    told = read(SpanView("", "", None, "", attributes={"gen_ai.operation.name": "chat", **log.attributes}, end_ns=0))
+    if told is None:
+        return None
+    facts = told[1]
+    facts.dialect = None
+    return facts
+
+
+def _recognise(span: SpanView, attributes: Mapping[str, Any], of_agent: bool) -> tuple[str, str | None, bool] | None:
     """-> (kind, operation, whether the operation had to be inferred), or None.
 
     An operation outside the convention is judged by what else the span says: an answer makes it a model call, a tool's name
@@ -128,7 +164,6 @@ def _recognise(span: SpanView, attributes: Mapping[str, Any]) -> tuple[str, str 
     if attributes.get("mcp.method.name") == "tools/call":
         return Kind.TOOL, "execute_tool", False
     speaks = any(key.startswith("gen_ai.") and not key.startswith(_AMBIENT) for key in attributes)
-    of_agent = _is_agent_scope(span.scope)
     if not speaks and not of_agent:
         return None
     word = span.name.partition(" ")[0]
@@ -177,7 +212,8 @@ def _take_identity(rest: dict[str, Any], facts: Facts) -> None:
     facts.response_id = text(take("gen_ai.response.id", None))
     facts.agent_id = text(take("gen_ai.agent.id", None))
     facts.agent_name = text(take("gen_ai.agent.name", None)) or text(take("gen_ai.workflow.name", None))
-    facts.session_id = text(take("gen_ai.conversation.id", None)) or text(take("session.id", None))
+    told = text(take("gen_ai.conversation.id", None)) or text(take("session.id", None))
+    facts.session_id = told or facts.session_id
     resent = tokens.count(take("http.request.resend_count", None))
     if resent is not None:
         facts.retry_count = resent
@@ -211,17 +247,17 @@ def _take_tool(rest: dict[str, Any], events: Sequence[SpanEvent], facts: Facts) 
         facts.flags.append("output_truncated")
 
 
-def _take_messages(rest: dict[str, Any], facts: Facts) -> list[str]:
+def _take_messages(rest: dict[str, Any], message: Element, facts: Facts) -> list[str]:
     """Move messages, instructions and tools into the facts. -> finish reasons that the output messages name."""
-    facts.messages, cut_in = messages.raw_listing(rest.pop("gen_ai.input.messages", None), messages.message)
+    facts.messages, cut_in = messages.raw_listing(rest.pop("gen_ai.input.messages", None), message)
     raw = rest.pop("gen_ai.output.messages", None)
     output, cut_out = messages.parsed_listing(raw, same)
     reasons: list[str] = []
     if isinstance(output, RawList):
-        facts.output_messages = RawList(output.text, messages.message)
+        facts.output_messages = RawList(output.text, message)
     elif output is not None:
         reasons = messages.finish_reasons_of(output)
-        facts.output_messages = [messages.message(m) for m in output]
+        facts.output_messages = [message(m) for m in output]
         facts.calls = messages.calls_of(facts.output_messages)
     facts.system_instructions, _ = messages.raw_listing(rest.pop("gen_ai.system_instructions", None), messages.part)
     facts.tools, _ = messages.raw_listing(rest.pop("gen_ai.tool.definitions", None), messages.definition)
@@ -233,7 +269,7 @@ def _take_messages(rest: dict[str, Any], facts: Facts) -> list[str]:
 
 
 def _take_conversation(
-    rest: dict[str, Any], events: Sequence[SpanEvent], logs: Sequence[LogView], facts: Facts
+    rest: dict[str, Any], events: Sequence[SpanEvent], logs: Sequence[LogView], message: Element, facts: Facts
 ) -> list[str]:
     """What events tell of the messages, where attributes don't or were cut. -> finish reasons that they name."""
     told = genai_messages.in_logs(logs) if logs else genai_messages.NOTHING
@@ -241,12 +277,13 @@ def _take_conversation(
     prompt, completion = genai_prompts.take(rest, events)
     said, output = told.messages or on_span.messages or prompt, told.output or on_span.output or completion
     if said is not None and _is_wanting(facts.messages, "input_truncated", facts):
-        facts.messages = [messages.message(m) for m in said]
+        facts.messages = [message(m) for m in said]
     if output is not None and _is_wanting(facts.output_messages, "output_truncated", facts):
-        facts.output_messages = [messages.message(m) for m in output]
+        facts.output_messages = [message(m) for m in output]
         facts.calls = messages.calls_of(facts.output_messages)
     if facts.calls is None:
         facts.calls = told.calls or on_span.calls
+    facts.tools = facts.tools or told.tools
     return [*(told.reasons or on_span.reasons or messages.finish_reasons_of(completion))]
 
 
@@ -321,9 +358,10 @@ DIALECT = Dialect(
     ),
     key_prefixes=("gen_ai.", "mcp.method.name"),
     span_names=tuple(KIND_OF_OPERATION),
-    joined_logs=(genai_details.NAME, *genai_messages.NAMES, _EXCEPTION),
+    joined_logs=JOINED_LOGS,
     kept_logs=("gen_ai.",),
     takes=takes,
+    tell=tell,
     versions="semantic-conventions-genai 1.42.0-dev; opentelemetry-instrumentation-genai-* 1.3b0, openai-v2 2.1b0 to 2.4b0",
     unknown="retries (only HTTP child spans show them); the request of an answer whose content was not captured",
 )

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from otel_agentrec.capture.dialects.messages import calls_of, is_block, message
+from otel_agentrec.capture.dialects.messages import calls_of, definition, is_block, message
 from otel_agentrec.capture.spans import LogView, SpanEvent
+from otel_agentrec.journal.facts import Facts
 from otel_agentrec.journal.jsontext import parse
 
-__all__ = ["NAMES", "NOTHING", "Conversation", "in_list", "in_logs", "in_span_events", "tool_io"]
+__all__ = ["NAMES", "NOTHING", "Conversation", "alone", "in_list", "in_logs", "in_span_events", "tool_io"]
 
 Json = Any
 Payload = Mapping[str, Json]
@@ -33,6 +34,9 @@ _KEYS = ("content", "role", "tool_calls", "id", "name", "index", "message", "fin
 _WHOLE = "gen_ai.event.content"
 _INDEX = "gen_ai.message.index"
 
+_ONE_ANSWER = ("anthropic",)
+"""Providers whose API gives one answer: of their choices, ``index`` counts the blocks of one message."""
+
 
 class Conversation(NamedTuple):
     """What the events of a model call tell. ``messages`` and ``output`` are None where no content was captured; ``calls``
@@ -42,6 +46,7 @@ class Conversation(NamedTuple):
     output: list[Json] | None = None
     calls: list[dict[str, Json]] | None = None
     reasons: tuple[str, ...] = ()
+    tools: list[Json] | None = None
 
 
 NOTHING = Conversation()
@@ -54,7 +59,34 @@ def in_logs(logs: Sequence[LogView]) -> Conversation:
         told.sort(key=lambda log: int(log.attributes[_INDEX]))
     elif all(log.observed_ns is not None for log in told):
         told.sort(key=lambda log: log.observed_ns or 0)
-    return _conversation((log.event_name, _of_log(log)) for log in told)
+    return _conversation(((log.event_name, _of_log(log)) for log in told), any(map(_is_one_answer, told)))
+
+
+def _is_one_answer(log: LogView) -> bool:
+    provider = log.attributes.get("gen_ai.provider.name") or log.attributes.get("gen_ai.system")
+    return isinstance(provider, str) and provider.lower() in _ONE_ANSWER
+
+
+def alone(log: LogView) -> Facts | None:
+    """What one of these log records tells by itself, None when it is nothing.
+
+    An answer without a role goes on where the one before it stopped.
+    """
+    told = in_logs([log])
+    if told.calls is None and not told.messages and not told.tools:
+        return None
+    output, reasons, index = told.output, told.reasons, _of_log(log).get("index")
+    if isinstance(index, int) and index > 0 and _is_one_answer(log):
+        output = [{key: value for key, value in m.items() if key != "role"} for m in output or ()] or None
+        reasons = ()  # every block repeats it
+    return Facts(
+        messages=told.messages,
+        output_messages=output,
+        calls=told.calls,
+        finish_reasons=list(reasons) or None,
+        tools=told.tools,
+        attributes=dict(log.attributes) or None,
+    )
 
 
 def in_span_events(events: Sequence[SpanEvent]) -> Conversation:
@@ -79,12 +111,16 @@ def tool_io(events: Sequence[SpanEvent]) -> tuple[Json, Json]:
     return arguments, result
 
 
-def _conversation(told: Iterable[tuple[str, Payload]]) -> Conversation:
+def _conversation(told: Iterable[tuple[str, Payload]], one_answer: bool = False) -> Conversation:
     messages: list[Json] = []
     choices: list[tuple[Json, dict[str, Json], bool]] = []
     reasons: list[str] = []
+    tools: list[Json] | None = None
     for name, payload in told:
-        if name == CHOICE:
+        offered = _tools(payload.get("content"))
+        if offered is not None:
+            tools = offered
+        elif name == CHOICE:
             reason = payload.get("finish_reason")
             if isinstance(reason, str) and reason:
                 reasons.append(reason)
@@ -92,12 +128,22 @@ def _conversation(told: Iterable[tuple[str, Payload]]) -> Conversation:
         else:
             messages.append(_message(payload, _ROLES[name]))
     output = [answer for _, answer, _ in choices]
+    if one_answer and len(output) > 1:
+        output = [{**output[0], "parts": [part for answer in output for part in answer["parts"]]}]
+        reasons = list(dict.fromkeys(reasons))
     return Conversation(
         messages if any(map(_has_content, messages)) else None,
         output if any(map(_has_content, output)) else None,
         calls_of(output) if choices else None,
         tuple(reasons),
+        tools,
     )
+
+
+def _tools(content: Json) -> list[Json] | None:
+    """The tool definitions that some instrumentations put into a message of their own, ``{tools: […]}``."""
+    offered = content.get("tools") if isinstance(content, Mapping) and len(content) == 1 else None
+    return [definition(tool) for tool in offered] if isinstance(offered, (list, tuple)) else None
 
 
 def _add_choice(choices: list[tuple[Json, dict[str, Json], bool]], payload: Payload, ended: bool) -> None:

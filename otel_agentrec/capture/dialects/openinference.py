@@ -152,7 +152,8 @@ def _take_identity(span: SpanView, rest: dict[str, Any], facts: Facts) -> None:
     metadata = loaded(rest.get("metadata"))
     metadata = metadata if isinstance(metadata, Mapping) else {}
     facts.session_id = text(take("session.id", None)) or next(
-        (told for key in ("session_id", "conversation_id", "thread_id") if (told := text(metadata.get(key)))), None
+        (told for key in ("session_id", "conversation_id", "thread_id") if (told := text(metadata.get(key)))),
+        facts.session_id,
     )
     facts.agent_name = text(take("agent.name", None)) or text(metadata.get("lc_agent_name"))
     if facts.agent_name is None and facts.operation == "invoke_agent":

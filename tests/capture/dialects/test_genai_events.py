@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from otel_agentrec.capture.dialects import read
+from otel_agentrec.capture.dialects import genai_messages, read, told
 from otel_agentrec.capture.dialects.genai import takes
 from otel_agentrec.capture.spans import LogView, SpanEvent, SpanView
 from otel_agentrec.journal.facts import Facts, Kind
@@ -16,6 +16,7 @@ from otel_agentrec.journal.facts import Facts, Kind
 DETAILS = "gen_ai.client.inference.operation.details"
 USER, ASSISTANT, TOOL = "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message"
 SYSTEM, CHOICE = "gen_ai.system.message", "gen_ai.choice"
+HI = {"role": "user", "parts": [{"type": "text", "content": "hi"}]}
 CALL = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"q": 1}'}}
 
 
@@ -257,3 +258,67 @@ class TestWhomALogTellsOf:
         told = log(DETAILS, None, {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"})
         server = SpanView("1" * 32, "2" * 16, None, "POST /chat", 2, "my.server", attributes={"http.route": "/chat"})
         assert read(server, [told]) is None
+
+
+class TestAlone:
+    """What one log record tells of a call that it does not name."""
+
+    def record(self, name: str, body: Any, **attributes: Any) -> Facts | None:
+        return told(LogView(None, None, name, body=body, attributes=attributes))
+
+    def test_a_message(self) -> None:
+        facts = self.record("gen_ai.user.message", {"content": "hi"}, **{"gen_ai.provider.name": "openai"})
+        assert facts is not None
+        assert facts.messages == [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]
+        assert (facts.output_messages, facts.calls, facts.finish_reasons) == (None, None, None)
+        assert facts.attributes == {"gen_ai.provider.name": "openai"}
+
+    def test_a_choice(self) -> None:
+        call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        body = {"index": 0, "message": {"content": None}, "finish_reason": "tool_calls", "tool_calls": [call]}
+        facts = self.record("gen_ai.choice", body)
+        assert facts is not None
+        part = {"type": "tool_call", "id": "c1", "name": "f", "arguments": "{}"}
+        assert facts.output_messages == [{"role": "assistant", "parts": [part]}]
+        assert (facts.calls, facts.finish_reasons) == ([{"id": "c1", "name": "f"}], ["tool_calls"])
+
+    def test_further_blocks_of_a_provider_with_one_answer_have_no_role(self) -> None:
+        body = {"index": 1, "message": {"content": {"type": "text", "content": "more"}}, "finish_reason": "stop"}
+        part = {"type": "text", "content": "more"}
+        block = self.record("gen_ai.choice", body, **{"gen_ai.provider.name": "anthropic"})
+        choice = self.record("gen_ai.choice", body, **{"gen_ai.provider.name": "openai"})
+        assert block is not None
+        assert choice is not None
+        assert (block.output_messages, block.finish_reasons) == ([{"parts": [part]}], None)
+        assert (choice.output_messages, choice.finish_reasons) == ([{"role": "assistant", "parts": [part]}], ["stop"])
+
+    def test_tools_in_a_message_of_their_own_are_no_message(self) -> None:
+        facts = self.record("gen_ai.user.message", {"content": {"tools": [{"name": "f", "input_schema": {}}]}})
+        assert facts is not None
+        assert (facts.messages, facts.tools) == (None, [{"type": "function", "name": "f", "parameters": {}}])
+
+    def test_all_details(self) -> None:
+        facts = self.record(
+            "gen_ai.client.inference.operation.details", None, **{"gen_ai.input.messages": [HI], "x": 1}
+        )
+        assert facts is not None
+        assert (facts.messages, facts.dialect, facts.status, facts.attributes) == ([HI], None, None, {"x": 1})
+
+    def test_what_tells_nothing_is_recorded_as_it_is(self) -> None:
+        assert self.record("gen_ai.user.message", {}) is None
+        assert self.record("gen_ai.evaluation.result", {"x": 1}) is None
+        assert (
+            self.record("gen_ai.client.inference.operation.details", None, **{"gen_ai.operation.name": "execute_tool"})
+            is None
+        )
+
+
+def test_the_blocks_of_one_answer_are_one_message() -> None:
+    anthropic = {"gen_ai.provider.name": "anthropic"}
+    bodies = [{"index": i, "message": {"content": text}, "finish_reason": "stop"} for i, text in enumerate("ab")]
+    logs = [LogView("1" * 32, "2" * 16, "gen_ai.choice", body=body, attributes=anthropic) for body in bodies]
+    blocks = genai_messages.in_logs(logs)
+    parts = [{"type": "text", "content": text} for text in "ab"]
+    assert (blocks.output, blocks.reasons) == ([{"role": "assistant", "parts": parts}], ("stop",))
+    choices = genai_messages.in_logs([log._replace(attributes={}) for log in logs])
+    assert choices.output == [{"role": "assistant", "parts": [part]} for part in parts]
