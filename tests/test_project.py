@@ -21,6 +21,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+TOP_LEVEL = {
+    "otel_agentrec", "collector-config", "tests", "examples", "docs", "benchmarks", ".ci", "pyproject.toml", "constraints.txt",
+    "Makefile", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", ".gitignore",
+}  # fmt: skip
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -53,6 +57,12 @@ def test_the_format_page_names_event_types_that_there_are() -> None:
     table = (ROOT / "docs" / "format.md").read_text()
     named = set(re.findall(r"`([A-Z]+_[A-Z]+|DROPPED|LINKS|OPENED|SEALED|EVALUATED)`", table))
     assert {"STREAM_OPENED", "NODE_RECORDED", "OPENED", "DROPPED"} <= named <= set(TYPES)
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists() or not shutil.which("git"), reason="no git checkout")
+def test_the_top_level_holds_only_what_belongs_there() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True, timeout=20)
+    assert {name.split("/")[0] for name in listed.stdout.splitlines()} <= TOP_LEVEL
 
 
 def test_links_between_pages_lead_somewhere() -> None:
