@@ -156,6 +156,7 @@ def run_child(code: str, *args: str, **more: Any) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("case", CASES)
 def test_no_hang_no_fork_each_record_once(tmp_path: Path, case: str) -> None:
     child = run_child(FRAME % CASES[case], str(tmp_path / "rec"))
