@@ -21,12 +21,14 @@ from otel_agentrec.nodes.copies import mark_reexports, split_conflicts
 from otel_agentrec.nodes.evaluations import Evaluations
 from otel_agentrec.nodes.hearing import hear
 from otel_agentrec.nodes.identity import record_id
+from otel_agentrec.nodes.implied import Implied
 from otel_agentrec.nodes.loops import Loops
 from otel_agentrec.nodes.losses import Losses
 from otel_agentrec.nodes.memo import Memo
 from otel_agentrec.nodes.merge import merge_calls
 from otel_agentrec.nodes.order import cause_order
 from otel_agentrec.nodes.pairing import Pairing, agent_of, is_alone
+from otel_agentrec.nodes.passed_on import PassedOn
 from otel_agentrec.nodes.record import Builder, message_memo
 from otel_agentrec.nodes.recovery import Recovery
 from otel_agentrec.nodes.runs import Run, agents_alone, runs_of
@@ -85,6 +87,7 @@ class View:
         repeats = mark_reexports(table, source, belonging.session)
         handoffs = [s for s in table if s.kind == Kind.STEP and s.name == "handoff"]
         self._pairing = Pairing(source, table.rows, leading, belonging.run, belonging.session, handoffs)
+        implied = Implied(source, leading, belonging.run)
         for tool in leading:
             if tool.kind == Kind.TOOL and tool.asked is not None and is_alone(tool):
                 belonging.join(tool, tool.asked)
@@ -94,7 +97,10 @@ class View:
         _count_steps(order, belonging, repeats, loops, earlier)
         self._order = array("i", [s.row for s in order])
         self._evaluations = Evaluations(source, table.evaluations)
-        self._builder = Builder(source, belonging, self._pairing, self._evaluations, earlier.messages)
+        passed_on = PassedOn(source, table)
+        self._builder = Builder(
+            source, belonging, self._pairing, implied, passed_on, self._evaluations, earlier.messages
+        )
 
     @cached_property
     def runs(self) -> list[Run]:

@@ -18,7 +18,7 @@ from otel_agentrec.nodes.skeleton import REEXPORT, Call, Rows, Span, mark
 from otel_agentrec.nodes.source import Source
 from otel_agentrec.nodes.text import calls_in, parsed
 
-__all__ = ["Pairing", "agent_of", "call_ids", "calls_of"]
+__all__ = ["Pairing", "agent_of", "call_id_of", "call_ids", "calls_of"]
 
 Json = Any
 Named = Callable[[Span], str | None]

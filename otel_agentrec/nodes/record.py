@@ -9,8 +9,10 @@ from otel_agentrec.journal.events import Event
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.evaluations import Evaluations
 from otel_agentrec.nodes.identity import RECORD_NAMESPACE, record_id
+from otel_agentrec.nodes.implied import Implied
 from otel_agentrec.nodes.memo import Memo
 from otel_agentrec.nodes.pairing import Pairing, calls_of
+from otel_agentrec.nodes.passed_on import PassedOn
 from otel_agentrec.nodes.skeleton import Span
 from otel_agentrec.nodes.sound import record_of, text_or_none
 from otel_agentrec.nodes.source import Place, Source
@@ -32,10 +34,17 @@ class Builder:
     """Builds records; content is read from the source when a record is asked for."""
 
     def __init__(
-        self, source: Source, belonging: Belonging, pairing: Pairing, evaluations: Evaluations, messages: Memo
+        self,
+        source: Source,
+        belonging: Belonging,
+        pairing: Pairing,
+        implied: Implied,
+        passed_on: PassedOn,
+        evaluations: Evaluations,
+        messages: Memo,
     ) -> None:
-        self._source, self._belonging, self._pairing = source, belonging, pairing
-        self._evaluations = evaluations
+        self._source, self._belonging, self._pairing, self._implied = source, belonging, pairing, implied
+        self._passed_on, self._evaluations = passed_on, evaluations
         self._headers: dict[Place, dict[str, Json]] = {}
         self._messages = messages
 
@@ -49,7 +58,14 @@ class Builder:
         told = Told(self._source, s, contents=contents)
         facts, flags = told.facts, told.flags()
         kind = NodeType(s.kind)
+        if kind is NodeType.TOOL and contents:
+            self._passed_on.fill(s, facts)
         own = self._tool(s, facts, flags) if kind is NodeType.TOOL else self._model(told, contents)
+        if kind is NodeType.MODEL and not own["tool_calls"] and self._implied:
+            calls = self._implied.calls(s)
+            if calls:
+                own["tool_calls"] = calls if contents else [{**call, "arguments": None} for call in calls]
+                flags.append("calls_implied")
         run, turn = self._belonging.run(s), self._belonging.turn(s)
         start, end = told.times()
         if start is not None and end is not None and end < start:

@@ -10,6 +10,7 @@ from typing import Any
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.pairing import call_ids, calls_of
+from otel_agentrec.nodes.passed_on import passes_on
 from otel_agentrec.nodes.skeleton import ENDED, FAILED, MERGED, OPEN, OTHER_EXPORT, REEXPORT, ROOT_MISSING, Span
 from otel_agentrec.nodes.source import Source
 from otel_agentrec.nodes.table import Table
@@ -102,6 +103,7 @@ def runs_of(
     runs = [
         _run(run, spans, foreign.get(run, []), unpaired.get(run, []), table, belonging, found[run])
         for run, spans in spans_of.items()
+        if not all(map(passes_on, spans))
     ]
     return sorted(runs, key=lambda r: (r.started_ms or 0, r.id))
 

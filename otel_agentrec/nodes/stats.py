@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.durations import Durations
 from otel_agentrec.nodes.fold import View
+from otel_agentrec.nodes.passed_on import passes_on
 from otel_agentrec.nodes.prices import Prices
 from otel_agentrec.nodes.skeleton import ENDED, MERGED, OPEN, OTHER_EXPORT, SAID, Span
 from otel_agentrec.records import NodeIoRecord, NodeType
@@ -323,7 +324,8 @@ class _Pass:
         for s in view.spans():
             if not self._counts(s):
                 continue
-            runs.add(view.run(s))
+            if not passes_on(s):
+                runs.add(view.run(s))
             if s.kind == Kind.STEP:
                 _count_step(stats.steps.of(s.name), s)
             elif s.is_node and s.state == OPEN and not s.marks & MERGED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from otel_agentrec.journal.events import Event
+from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, OUTERMOST, PUT_OUT, REEXPORT, ROOT_MISSING, Span
 from otel_agentrec.nodes.sound import facts_of
 from otel_agentrec.nodes.source import Place, Source
@@ -90,6 +91,9 @@ class Told:
         """(status, error) of the call."""
         at = next((i for i, m in enumerate(self.members) if m.marks & OUTERMOST), 0)
         span, facts = self.members[at], self.each[at]
+        if span.kind == Kind.TOOL and not span.marks & (PUT_OUT | FAILED) and facts.get("status") is None:
+            # it tells neither a result nor how it ended: a span inside it does
+            facts = next((f for f in self.each if f.get("status") == "error"), facts)
         failed = facts.get("status") == "error" or bool(span.marks & FAILED)
         error = None
         if failed or facts.get("errorType") is not None:

@@ -12,6 +12,8 @@ from typing import Literal
 from otel_agentrec.capture.dialects import (
     ag2,
     anthropic_sdk,
+    autogen,
+    claude_code,
     genai,
     google_adk,
     haystack,
@@ -49,6 +51,8 @@ __all__ = [
 ]
 
 DIALECTS: tuple[Dialect, ...] = (
+    claude_code.DIALECT,
+    autogen.DIALECT,
     pydantic_ai.DIALECT,
     strands.DIALECT,
     vercel_ai.DIALECT,
