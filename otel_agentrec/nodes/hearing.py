@@ -1,9 +1,9 @@
-"""Log records that tell what was said in a model call but do not name its span, brought to the call.
+"""Log records that tell what was said in a call but do not name its span, brought to the call.
 
-Some instrumentations emit such records while no span is current, or the one around the call is. Which call is meant shows in
-three things: the scope, which is that of the call's span; the span that is named, which is the one around the call, or none
-where there is none around it; and the time: what a model is asked is told right after its span began, what it answered right
-before it ends.
+Some instrumentations emit such records while no span is current, or the one around the call is. Which model call is meant
+shows in three things: the scope, which is that of the call's span; the span that is named, which is the one around the call,
+or none where there is none around it; and the time: what a model is asked is told right after its span began, what it answered
+right before it ends. Which tool call is meant shows in its call id.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.sayings import Saying
-from otel_agentrec.nodes.skeleton import PUT_OUT, SAID, Span, mark
+from otel_agentrec.nodes.skeleton import FAILED, PUT_OUT, SAID, Span, mark
 from otel_agentrec.nodes.sound import facts_of, record_of, text_or_none
 from otel_agentrec.nodes.source import Place, Source
 from otel_agentrec.nodes.table import Table
@@ -41,6 +41,10 @@ _FURTHER = (
     "outputText",
 )
 """Facts that a log record may tell as well; the first one counts."""
+_OF_TOOL = ("arguments", "result", "toolName", "status", "errorType", "errorMessage")
+"""Further facts that it may tell of a tool call."""
+_SIDES = ("events", "tracing")
+"""How a program may call its two scopes, that of its log records and that of its spans."""
 _LOOK = 256
 """So many calls that began before a log record are looked at."""
 
@@ -64,6 +68,8 @@ def hear(table: Table, source: Source) -> Source:
 
 def _tell(s: Span, told: list[Facts]) -> None:
     joined = _joined(told)
+    if s.kind == Kind.TOOL and joined.get("status") == "error":
+        s.marks |= FAILED
     s.marks |= SAID | PUT_OUT if any("finishReasons" in facts or "calls" in facts for facts in told) else SAID
     if s.calls_count < 0 and "calls" in joined:
         s.calls = [(mark(c.get("id")), text_or_none(c.get("name"))) for c in joined["calls"]]
@@ -73,20 +79,33 @@ def _tell(s: Span, told: list[Facts]) -> None:
 
 
 def _assign(table: Table, source: Source) -> dict[Span, list[Place]]:
-    """Model span -> the log records that tell of it, in the order in which they were emitted."""
+    """Span of a call -> the log records that tell of it, in the order in which they were emitted."""
     sayings = table.sayings
     said = [Saying(sayings, row) for row in range(sayings.size)]
     said.sort(key=lambda x: (x.time or 0, x.place))
-    calls = _Calls(table, {x.scope for x in said})
+    calls = _Calls(table, {_program(x.scope) for x in said})
+    tools = _tools(table, {x.ident for x in said if x.ident})
     asked: set[Span] = set()
     told: dict[Span, list[Place]] = defaultdict(list)
     for x in _once(said, source):
-        s = calls.meant(x, asked)
+        s = tools.get((x.trace, x.ident)) if x.ident else calls.meant(x, asked)
         if s is not None:
             told[s].append(x.place)
-            if not x.is_answer:
+            if not x.is_answer and not x.ident:
                 asked.add(s)
     return told
+
+
+def _tools(table: Table, idents: Collection[int]) -> dict[tuple[str, int | None], Span]:
+    """(trace id, mark of the call id) -> the outermost span of that tool call"""
+    spans = [s for s in table if s.kind == Kind.TOOL and s.ident in idents] if idents else []
+    spans.sort(key=lambda s: (s.start or 0, -_end(s), s.place), reverse=True)
+    return {(s.trace, s.ident): s for s in spans}
+
+
+def _program(scope: str | None) -> str | None:
+    head, _, side = (scope or "").rpartition(".")
+    return head if side in _SIDES else scope
 
 
 def _once(said: Sequence[Saying], source: Source) -> Iterator[Saying]:
@@ -134,10 +153,11 @@ class _Calls:
         within: dict[tuple[str | None, str], list[Span]] = defaultdict(list)
         self._table = table
         for s in table:
-            if s.kind == Kind.MODEL and s.scope in scopes and s.start is not None:
-                below[s.scope, s.trace if s.parent else "", s.parent].append(s)
-                within[s.scope, s.trace].append(s)
-                within[s.scope, ""].append(s)
+            scope = _program(s.scope)
+            if s.kind == Kind.MODEL and scope in scopes and s.start is not None:
+                below[scope, s.trace if s.parent else "", s.parent].append(s)
+                within[scope, s.trace].append(s)
+                within[scope, ""].append(s)
         self._below = {key: _Open(spans) for key, spans in below.items()}
         self._within = {key: _Open(spans) for key, spans in within.items()}
 
@@ -148,10 +168,11 @@ class _Calls:
             asked: calls that are known to have been asked something.
         """
         time = x.time or 0
-        direct = self._below.get((x.scope, x.trace, x.span))
+        scope = _program(x.scope)
+        direct = self._below.get((scope, x.trace, x.span))
         found = direct.at(time) if direct is not None else []
         if not found:
-            within = self._within.get((x.scope, x.trace))
+            within = self._within.get((scope, x.trace))
             near = within.at(time) if within is not None else []
             named = self._table.get(x.trace, x.span) if x.span else None
             found = [s for s in near if named is not None and named in s.lineage()] or near[: len(near) == 1]
@@ -186,7 +207,7 @@ def _joined(told: Iterable[Mapping[str, Json]]) -> Facts:
                 value = [{**last, "parts": [*_parts(last), *(p for m in value for p in _parts(m))]}]
                 before = before[:-1]
             out[key] = [*before, *value]
-        for key in _FURTHER:
+        for key in (*_FURTHER, *_OF_TOOL) if "toolCallId" in facts else _FURTHER:
             if facts.get(key) is not None:
                 out.setdefault(key, facts[key])
     return out

@@ -1,9 +1,10 @@
-"""What log records tell of model calls whose spans they do not name: kept small until the calls are known."""
+"""What log records tell of calls whose spans they do not name: kept small until the calls are known."""
 
 from __future__ import annotations
 
 from otel_agentrec.journal.events import Event
-from otel_agentrec.nodes.columns import Columns, Count, Id, Label, Number, Row, Text
+from otel_agentrec.nodes.columns import Columns, Count, Id, Label, Mark, Number, Row, Text
+from otel_agentrec.nodes.skeleton import mark
 from otel_agentrec.nodes.sound import facts_of, text_or_none
 from otel_agentrec.nodes.source import Place
 
@@ -24,6 +25,8 @@ class Saying(Row):
     span = Id()
     time = Number()
     """When it was emitted, in nanoseconds since the epoch."""
+    ident = Mark()
+    """Of a record that tells of a tool call: its call id."""
     is_answer = Count("b")
     """1 for what a model answered, 0 for what it was asked."""
 
@@ -55,4 +58,5 @@ class Sayings(Columns):
         saying.scope = text_or_none(e.payload.get("scope"))
         if trace and span:
             saying.trace, saying.span = trace, span
+        saying.ident = mark(facts.get("toolCallId"))
         saying.is_answer = int(any(facts.get(key) is not None for key in OUTPUTS))

@@ -62,9 +62,14 @@ def model_facts(record: dict[str, Json], want: dict[str, Json]) -> dict[str, tup
     return told
 
 
+def named(name: str, want: str | None) -> str | None:
+    """A model calls the tools of a server by a name with the server's in front."""
+    return want if want is not None and name.endswith(f"__{want}") else name
+
+
 def tool_facts(record: dict[str, Json], want: dict[str, Json]) -> dict[str, tuple[Json, Json]]:
     return {
-        "toolName": (record["toolName"], want["toolName"]),
+        "toolName": (named(record["toolName"], want["toolName"]), want["toolName"]),
         "toolCallId": (record["toolCallId"], want["toolCallId"]),
         "arguments": (record["inputs"]["arguments"], want["arguments"]),
         "result": (record["outputs"], None if want["error"] else want["result"]),

@@ -92,6 +92,44 @@ def test_a_record_without_any_span_may_mean_the_only_call_there_is():
     assert [heard(found[m])[0] for m in ("m1", "m2", "m3")] == [["hi"], [], []]
 
 
+def test_a_program_has_a_scope_for_its_spans_and_one_for_its_log_records():
+    t = Telling()
+    t.agent("a1", at=(0, 20))
+    t.model("m1", parent="a1", at=(1, 9), scope="a.program.tracing")
+    t.log(said("hello"), 8, span="a1", scope="a.program.events")
+    t.log(said("no"), 8, span="a1", scope="another.events")
+    assert heard(records(t)["m1"]) == ([], "hello")
+
+
+class TestTools:
+    def told(self, facts: dict[str, Any], tool: dict[str, Any], trace: str = "t1") -> NodeIoRecord:
+        t = Telling()
+        t.agent("a1", at=(0, 20))
+        t.tool("x1", parent="a1", at=(1, 9), facts=tool)
+        t.tool("y1", parent="x1", at=(2, 8), facts=tool)
+        t.log(facts, 15, trace=trace, span="a1")
+        (record,) = records(t).values()
+        return record
+
+    def test_the_call_id_tells_which_is_meant(self):
+        record = self.told(does("f", '{"q": 1}', "one", "c1"), does("f", call_id="c1"))
+        assert (record.inputs["arguments"], record.outputs, record.status) == ({"q": 1}, "one", "ok")
+
+    def test_a_record_may_tell_of_a_failure(self):
+        failed = {"toolCallId": "c1", "status": "error", "errorType": "E", "errorMessage": "no"}
+        record = self.told(failed, does("f", call_id="c1"))
+        assert (record.status, record.error) == ("error", {"type": "E", "message": "no"})
+
+    def test_what_the_span_itself_tells_counts(self):
+        record = self.told(does("f", '{"q": 1}', "one", "c1"), does("f", '{"q": 2}', "two", "c1"))
+        assert (record.inputs["arguments"], record.outputs) == ({"q": 2}, "two")
+
+    @pytest.mark.parametrize(("call_id", "trace"), [("c2", "t1"), ("c1", "t2")])
+    def test_other_calls_are_not_meant(self, call_id: str, trace: str):
+        record = self.told(does("f", "{}", "one", call_id), does("f", call_id="c1"), trace)
+        assert (record.inputs["arguments"], record.outputs) == (None, None)
+
+
 def test_of_calls_side_by_side_the_latest_is_asked_and_the_first_to_end_has_answered():
     t = Telling()
     t.model("m1", parent="a", at=(0, 30))

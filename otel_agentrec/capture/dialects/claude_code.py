@@ -148,6 +148,7 @@ DIALECT = Dialect(
     scopes=(SCOPE,),
     joined_logs=(_PROMPT, _SAID, _TOOL, _REQUEST_BODY, _RESPONSE_BODY),
     takes=takes,
+    tell=tell,
     versions="Claude Code 2.1 (claude-agent-sdk 0.2)",
     unknown="without raw bodies: what the model was asked, its reasoning, response ids, and which calls it asked for "
     "(read off the tools that follow)",
