@@ -22,7 +22,7 @@ Json = Any
 NAME = "autogen"
 
 _LISTS = (list, tuple)
-_MESSAGE, _OPERATION = "message", "messaging.operation"
+_MESSAGE, _CONTEXT, _OPERATION = "message", "message_context", "messaging.operation"
 _REQUEST, _EXECUTION = "ToolCallRequestEvent", "ToolCallExecutionEvent"
 MAX_DEPTH = 8
 
@@ -37,7 +37,7 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     told = list(_told(loaded(held), 0))
     if not told:
         return None
-    rest = {key: v for key, v in span.attributes.items() if key not in (_MESSAGE, "message_context")}
+    rest = {key: v for key, v in span.attributes.items() if key not in (_MESSAGE, _CONTEXT)}
     parts = [part for message in told for part in message["parts"]]
     facts = Facts(dialect=NAME, operation=text(rest.get(_OPERATION)) or "message", messages=told)
     facts.calls = [{"id": text(p.get("id")), "name": text(p.get("name"))} for p in parts]
@@ -85,7 +85,7 @@ _READERS = {_REQUEST: ("assistant", _call), _EXECUTION: ("tool", _result)}
 DIALECT = Dialect(
     name=NAME,
     read=read,
-    key_prefixes=(_OPERATION,),
+    key_prefixes=(_CONTEXT,),
     span_names=("autogen",),
     versions="autogen-core 0.7",
     unknown="model calls, all of them, without an instrumentation of the model's client; arguments and results of tools "
