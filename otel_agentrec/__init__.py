@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
     from otel_agentrec.otel.exporters import RecordingLogExporter, RecordingSpanExporter
     from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
+    from otel_agentrec.redaction import Redactor, whole_record
 
 _ROOMS = {
     "_version": ["__version__"],
@@ -38,6 +39,7 @@ _ROOMS = {
     "nodes.sinks": ["InMemoryIoCaptureSink", "JsonlIoCaptureSink"],
     "otel.exporters": ["RecordingLogExporter", "RecordingSpanExporter"],
     "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
+    "redaction": ["Redactor", "whole_record"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -54,6 +56,7 @@ __all__ = [
     "Recording",
     "RecordingLogExporter",
     "RecordingSpanExporter",
+    "Redactor",
     "VerifyReport",
     "__version__",
     "agent_run",
@@ -62,6 +65,7 @@ __all__ = [
     "read_events",
     "read_nodes",
     "verify",
+    "whole_record",
 ]
 
 

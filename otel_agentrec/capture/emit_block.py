@@ -17,6 +17,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from otel_agentrec._version import __version__
 from otel_agentrec.capture import handed
 from otel_agentrec.capture.guard import PROCESS
+from otel_agentrec.capture.recorders import gate_of_process
 from otel_agentrec.capture.spans import SpanView
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ class Block:
             self._facts.update(facts_of_error(error))
         if self._facts.get("status") == "error":
             self._span.set_attribute("error.type", self._facts.get("error_type") or "_OTHER")
-            self._span.set_status(Status(StatusCode.ERROR, self._facts.get("error_message")))
+            message = gate_of_process().redactor.text(str(self._facts.get("error_message") or ""))
+            self._span.set_status(Status(StatusCode.ERROR, message or None))
         self._hand_over()
         if self._attached is not None:
             otel_context.detach(self._attached)
@@ -148,8 +150,9 @@ def facts_of_error(error: BaseException) -> dict[str, Any]:
 
 
 def on_span(key: str, value: Any) -> dict[str, str]:
-    """The attribute with content, if OTel's content switch lets it onto spans."""
+    """The attribute with content, if OTel's content switch lets it onto spans: it leaves the process there, without secrets."""
     switch = os.environ.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower()
     if value is None or switch not in ("span_only", "span_and_event", "true", "1"):
         return {}
-    return {key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return {key: gate_of_process().redactor.text(text)}

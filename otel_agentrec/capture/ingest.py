@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from otel_agentrec.capture import dialects, evaluations
-from otel_agentrec.capture.batches import Batch
 from otel_agentrec.capture.ingest_out import Out
 from otel_agentrec.capture.otlp import OtlpFile
 from otel_agentrec.capture.spans import LogView, SpanView
@@ -26,6 +25,7 @@ from otel_agentrec.errors import AgentRecError, UsageError
 from otel_agentrec.journal.draft import ContentMode
 from otel_agentrec.journal.facts import Facts, Kind
 from otel_agentrec.records import camel
+from otel_agentrec.redaction import Redactor
 from otel_agentrec.settings import Settings
 
 __all__ = ["MAX_TOLD", "IngestReport", "Quarantined", "Sink", "ingest", "write_step"]
@@ -76,6 +76,7 @@ def ingest(
     out: str | os.PathLike[str],
     *,
     content: ContentMode | None = None,
+    redact: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> IngestReport:
     """Record OTLP files of traces and logs as a new stream of a recording.
@@ -85,13 +86,15 @@ def ingest(
             give them together.
         out: the recording directory; made when it does not exist.
         content: ``detached``, ``inline`` or ``off``; default: as the settings say (``OTEL_AGENTREC_CONTENT``).
+        redact: rules that take secrets out of what is recorded, as in the settings (``OTEL_AGENTREC_REDACT``).
         progress: called with (bytes done, bytes in all).
 
     Raises:
         UsageError: a path can't be read, or holds no OTLP at all; nothing was written.
         AgentRecError: ``out`` can't be written (any more). What was written by then is a valid, unsealed stream.
     """
-    settings = Settings.load(content=content)
+    settings = Settings.load(content=content, redact=redact)
+    redactor = Redactor.from_setting(settings.redact)
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not listed:
         raise UsageError("no files to ingest", "give one or more OTLP files")
@@ -104,8 +107,8 @@ def ingest(
     advance = _meter(sum(f.size for f in files), progress)
     report = IngestReport(files=len(files))
     with LogSpill() as spill:
-        survey = _survey(files, spill, report, advance)
-        with Out(Path(out), settings) as sink:
+        survey = _survey(files, spill, report, advance, redactor)
+        with Out(Path(out), settings, redactor) as sink:
             _write(files, survey, spill, sink, report, advance)
             report.stream = sink.stream
     return report
@@ -126,7 +129,11 @@ def _meter(size: int, progress: Callable[[int, int], None] | None) -> Callable[[
 
 
 def _survey(
-    files: Sequence[OtlpFile], spill: LogSpill, report: IngestReport, advance: Callable[[int], None] | None
+    files: Sequence[OtlpFile],
+    spill: LogSpill,
+    report: IngestReport,
+    advance: Callable[[int], None] | None,
+    redactor: Redactor,
 ) -> Survey:
     """Pass 1. Raises UsageError for a file that holds no OTLP, before anything is written."""
     survey = Survey()
@@ -137,8 +144,9 @@ def _survey(
         for batch in file.batches(advance):
             known, metrics = known or batch.known, metrics or batch.metrics > 0
             useful = useful or bool(batch.spans or batch.logs)
-            first = first or next(iter(batch.faults), "")
-            _quarantine(file, batch, report)
+            faults = [redactor.text(fault) for fault in batch.faults]  # they may quote what they could not read
+            first = first or next(iter(faults), "")
+            _quarantine(file, batch.place, faults, report)
             for span in batch.spans:
                 survey.add(span, _kind(span))
             for log in batch.logs:
@@ -179,10 +187,10 @@ def _set_aside(spill: LogSpill, log: LogView) -> None:
         ) from e
 
 
-def _quarantine(file: OtlpFile, batch: Batch, report: IngestReport) -> None:
-    report.quarantined_count += len(batch.faults)
-    for reason in batch.faults[: max(0, MAX_TOLD - len(report.quarantined))]:
-        report.quarantined.append(Quarantined(str(file.path), batch.place, reason))
+def _quarantine(file: OtlpFile, place: int, faults: list[str], report: IngestReport) -> None:
+    report.quarantined_count += len(faults)
+    for reason in faults[: max(0, MAX_TOLD - len(report.quarantined))]:
+        report.quarantined.append(Quarantined(str(file.path), place, reason))
 
 
 def _write(

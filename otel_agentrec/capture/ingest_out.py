@@ -35,11 +35,11 @@ class Out:
         AgentRecError: the directory or the stream can't be written.
     """
 
-    def __init__(self, directory: Path, settings: Settings) -> None:
+    def __init__(self, directory: Path, settings: Settings, redactor: Redactor) -> None:
         self._directory = directory
         self.settings = settings
         self._content = cast(ContentMode, settings.content)
-        self._gate = Gate(Redactor.from_setting(settings.redact))
+        self._gate = Gate(redactor)
         self._once = SaidOnce(self._put, lambda: self.stream)
         self._providers: dict[bytes, int] = {}
         self._resource: tuple[Mapping[str, Any], int] | None = None

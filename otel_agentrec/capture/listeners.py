@@ -11,9 +11,7 @@ from otel_agentrec.capture.recorders import gate_of_process
 from otel_agentrec.capture.spans import SpanView
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
-from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.facts import Facts, Kind
-from otel_agentrec.journal.gate import Gate
 
 __all__ = ["Listeners"]
 
@@ -57,15 +55,7 @@ class Listeners:
 
 def _adapted(listener: Any) -> Any:
     is_sink = not hasattr(listener, "on_event") and callable(getattr(listener, "capture", None))
-    return SinkTeller([listener], PROCESS, _gate()) if is_sink else listener
-
-
-def _gate() -> Gate:
-    try:
-        return gate_of_process()
-    except ConfigurationError as error:
-        PROCESS.swallow("the setting redact", error)
-        return Gate()
+    return SinkTeller([listener], PROCESS, gate_of_process()) if is_sink else listener
 
 
 def _on_event(listener: Any) -> Callable[[Any], object] | None:

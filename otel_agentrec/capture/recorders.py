@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Iterable
 from typing import Any
 
+from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.recorder import RECORDERS, Recorder, place_of
 from otel_agentrec.capture.ways import EXPORTER, FROM_OUTSIDE
+from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.redaction import Redactor
@@ -52,10 +55,20 @@ def open_recorders() -> list[Recorder]:
 
 
 def gate_of_process() -> Gate:
-    """What passes on the way to sinks that belong to no recorder: the gate of an open recorder, else as the environment says."""
+    """What is passed by what leaves the process without a recorder (sinks of an ``agent_run``, content on its spans): the gate
+    of an open recorder, else one as the environment says; the default rules where it says nonsense."""
     for recorder in open_recorders():
         return recorder.gate
-    return Gate(Redactor.from_setting(Settings.load().redact))
+    return _gate_of(os.environ.get("OTEL_AGENTREC_REDACT") or "default")
+
+
+@functools.lru_cache(maxsize=8)
+def _gate_of(setting: str) -> Gate:
+    try:
+        return Gate(Redactor.from_setting(setting))
+    except ConfigurationError as error:
+        PROCESS.swallow("the setting redact", error)
+        return Gate()
 
 
 def is_recording() -> bool:

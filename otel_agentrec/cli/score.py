@@ -49,6 +49,7 @@ def command(
     from otel_agentrec.journal.draft import NewEvent
     from otel_agentrec.journal.reader import Recording
     from otel_agentrec.nodes.find import find_record
+    from otel_agentrec.redaction import Redactor
     from otel_agentrec.settings import Settings
 
     made = judgements(values, label, explanation)
@@ -61,7 +62,9 @@ def command(
     found = find_record(open_view(recording), record)
     payloads = [{"recordId": found.record_id, **judgement} for judgement in made]
     events = [NewEvent("EVALUATED", payload, _place_of(found)) for payload in payloads]
-    done = append_events(opened.directory, events, origin=Settings.load().host, by="score")
+    settings = Settings.load()
+    redactor = Redactor.from_setting(settings.redact)
+    done = append_events(opened.directory, events, origin=settings.host, by="score", redactor=redactor)
     if as_json:
         from otel_agentrec.cli.terminal import print_json
 

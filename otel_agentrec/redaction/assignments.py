@@ -21,10 +21,10 @@ Withhold = Callable[[str, str], str]
 """(rule, value) -> what stands in its place; the value itself when it is no secret after all."""
 
 _SIGN_BEHIND_NAME = name_behind(r"(?:[:=]|[Dd]3%|[Aa]3%)")
-_REST_OF_NAME = re.compile(r"(?:(?![0-9A-Fa-f]{2}%)[\w.$@-]){0,96}(?: [A-Za-z]{1,32}(?![\w.=:-]))?", re.ASCII)
-"""Backwards, with a word before it (*api key*); ``%3F`` is no part of a name."""
+_REST_OF_NAME = re.compile(r"(?:(?![0-9A-Fa-f]{2}%|[bfnrt]\\)[\w.$@-]){0,96}(?: [A-Za-z]{1,32}(?![\w.=:-]))?", re.ASCII)
+"""Backwards, with a word before it (*api key*); ``%3F`` and ``\\n`` are no part of a name."""
 _AFTER_SIGN = re.compile(r"(?:%3[DdAa]|[:=>]{1,3})?(?:\*\*)?\s{0,8}(?:[fbruFBRU]{1,2}(?=[\"']))?")
-_FLAG = re.compile(r"(?<![\w-])--([A-Za-z][\w-]{1,64})[ \t]{1,8}(?=[^\s-])", re.ASCII)
+_FLAG = re.compile(r"(?:(?<![\w-])|(?<=\\[bfnrt]))--([A-Za-z][\w-]{1,64})[ \t]{1,8}(?=[^\s-])", re.ASCII)
 _OPENING = re.compile(r"\\{0,64}[\"'`]")
 _IN_QUERY = re.compile(r"(?:(?!%26)[^&#\s\"'<>\\`])*")
 _LINE = re.compile(r"(?:(?!\\+[rn])[^\r\n\"'`])*")

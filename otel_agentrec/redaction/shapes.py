@@ -28,6 +28,15 @@ _MIXED = r"(?=[A-Za-z_-]{0,64}[0-9]|[a-z0-9_-]{0,64}[A-Z])"
 """Followed by something with a digit or a capital letter: no words joined by hyphens."""
 
 
+def _word(lead: str) -> str:
+    """A lead (of fixed length) that begins a word, also right after an escape: ``\\n`` in a string, ``%0A`` in a URL."""
+    return rf"{lead}(?:(?<![A-Za-z0-9]{lead})|(?<=\\[bfnrt]{lead})|(?<=%[0-9A-Fa-f][0-9A-Fa-f]{lead}))"
+
+
+_BEGINS = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
+"""As in :func:`_word`, for leads of several lengths."""
+
+
 def _shape(rule: str, leads: str, pattern: str) -> Shape:
     return Shape(rule, tuple(leads.split()), re.compile(pattern))
 
@@ -38,29 +47,29 @@ SHAPES = (
         "-----BEGIN",
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,50}-----|\Z)",
     ),
-    _shape("api-key", "sk-", rf"sk-(?<![A-Za-z0-9]sk-)(?!ssh-|ecdsa-){_MIXED}[A-Za-z0-9_-]{{10,}}"),
-    _shape("api-key", "sk_ rk_", r"[rs]k_(?<![A-Za-z0-9].k_)(?:live|test|prod)_[A-Za-z0-9_]{8,}"),
-    _shape("api-key", "AIza", r"AIza(?<![A-Za-z0-9]AIza)[A-Za-z0-9_-]{20,}"),
-    _shape("api-key", "AKIA ASIA", r"A[KS]IA(?<![A-Za-z0-9]A.IA)[A-Z0-9]{12,}(?![a-z])"),
+    _shape("api-key", "sk-", rf"{_word('sk-')}(?!ssh-|ecdsa-){_MIXED}[A-Za-z0-9_-]{{10,}}"),
+    _shape("api-key", "sk_ rk_", rf"{_word('[rs]k_')}(?:live|test|prod)_[A-Za-z0-9_]{{8,}}"),
+    _shape("api-key", "AIza", rf"{_word('AIza')}[A-Za-z0-9_-]{{20,}}"),
+    _shape("api-key", "AKIA ASIA", rf"{_word('A[KS]IA')}[A-Z0-9]{{12,}}(?![a-z])"),
     _shape(
         "api-key",
         "whsec_ gsk_ r8_ hf_ npm_ shpat_ shpss_ shpca_ lin_api_ dop_v1_ pat_ lsv2_",
-        r"(?<![A-Za-z0-9])(?:whsec|gsk|r8|hf|npm|shpat|shpss|shpca|lin_api|dop_v1|github_pat|lsv2_[ps][kt])_[A-Za-z0-9_]{16,}",
+        rf"{_BEGINS}(?:whsec|gsk|r8|hf|npm|shpat|shpss|shpca|lin_api|dop_v1|github_pat|lsv2_[ps][kt])_[A-Za-z0-9_]{{16,}}",
     ),
     _shape(
         "api-key",
         "pypi- xai- pplx- tvly- nvapi- glpat- SECRET-KEY-",
-        rf"(?<![A-Za-z0-9])(?:glpat-{_MIXED}[A-Za-z0-9_-]{{16,}}|(?:pypi|xai|pplx|tvly|nvapi|AGE-SECRET-KEY)-{_MIXED}[A-Za-z0-9_-]{{24,}})",
+        rf"{_BEGINS}(?:glpat-{_MIXED}[A-Za-z0-9_-]{{16,}}|(?:pypi|xai|pplx|tvly|nvapi|AGE-SECRET-KEY)-{_MIXED}[A-Za-z0-9_-]{{24,}})",
     ),
-    _shape("token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opusr]_(?<![A-Za-z0-9]gh._)[A-Za-z0-9_]{16,}"),
+    _shape("token", "ghp_ gho_ ghu_ ghs_ ghr_", rf"{_word('gh[opusr]_')}[A-Za-z0-9_]{{16,}}"),
     _shape(
         "token",
         "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxc- xoxd- xapp-",
         rf"(?:xox[abcdeoprs]|xapp)-{_MIXED}[A-Za-z0-9-]{{8,}}",
     ),
-    _shape("token", "eyJ", r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+){0,3}"),
-    _shape("token", "ya29.", r"ya29\.(?<![A-Za-z0-9]ya29\.)[A-Za-z0-9_-]{16,}"),
-    _shape("token", "SG.", r"SG\.(?<![A-Za-z0-9]SG\.)[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    _shape("token", "eyJ", rf"{_word('eyJ')}[A-Za-z0-9_-]{{8,}}\.[A-Za-z0-9_-]{{8,}}(?:\.[A-Za-z0-9_-]+){{0,3}}"),
+    _shape("token", "ya29.", rf"{_word('ya29[.]')}[A-Za-z0-9_-]{{16,}}"),
+    _shape("token", "SG.", rf"{_word('SG[.]')}[A-Za-z0-9_-]{{16,}}\.[A-Za-z0-9_-]{{16,}}"),
     _shape(
         "authorization",
         "bearer Bearer BEARER",
