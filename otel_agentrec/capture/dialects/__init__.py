@@ -27,6 +27,7 @@ from otel_agentrec.capture.dialects import (
     pydantic_ai,
     semantic_kernel,
     strands,
+    tokens,
     traceloop,
     vercel_ai,
 )
@@ -124,6 +125,8 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     for dialect in DIALECTS:
         reading = dialect.read(span, logs)
         if reading is not None:
+            if reading[0] == Kind.MODEL:
+                tokens.settle(reading[1])
             return reading
     return None
 

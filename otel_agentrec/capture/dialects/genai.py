@@ -207,7 +207,7 @@ def _take_identity(rest: dict[str, Any], facts: Facts) -> None:
     if system is not None and facts.provider in (None, system):
         facts.provider = system
         del rest["gen_ai.system"]
-    facts.model = text(take("gen_ai.request.model", None))
+    facts.model = text(take("gen_ai.request.model", None)) or text(take("llm.model_name", None))
     facts.response_model = text(take("gen_ai.response.model", None))
     facts.response_id = text(take("gen_ai.response.id", None))
     facts.agent_id = text(take("gen_ai.agent.id", None))

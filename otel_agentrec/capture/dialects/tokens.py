@@ -12,7 +12,7 @@ from typing import Any
 
 from otel_agentrec.journal.facts import Facts
 
-__all__ = ["SPELLINGS", "USAGE_KEYS", "count", "take", "take_usage"]
+__all__ = ["SPELLINGS", "USAGE_KEYS", "count", "settle", "take", "take_usage"]
 
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "input_tokens": (
@@ -166,6 +166,18 @@ def take_usage(usage: Any, facts: Facts) -> bool:
         if value is not None and getattr(facts, name) is None:
             setattr(facts, name, value)
     return any(value is not None for value in found.values())
+
+
+def settle(facts: Facts) -> None:
+    """Bring input counts to the convention, in which they include what was cached.
+
+    Where more was read from and written to the cache than the input counts, the input can't include it: it is summed, and
+    the flag ``additive_cache`` says so.
+    """
+    cached = (facts.cache_read_tokens or 0) + (facts.cache_write_tokens or 0)
+    if facts.input_tokens is not None and cached > facts.input_tokens:
+        facts.input_tokens += cached
+        facts.flags.append("additive_cache")
 
 
 _ANTHROPIC = ("cache_read_input_tokens", "cache_creation_input_tokens")
