@@ -36,20 +36,20 @@ class Nowhere(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-def each(function: Callable[[Any], object], items: Sequence[Any]) -> float:
-    """CPU seconds per item that this thread spends."""
+def each(function: Callable[[Any], object], spans: HeldBack) -> float:
+    """CPU seconds per span that this thread spends."""
     gc.collect()
     gc.disable()
     try:
         start = time.thread_time()
-        for item in items:
-            function(item)
-        return (time.thread_time() - start) / len(items)
+        for span in spans.ended:
+            function(span)
+        return (time.thread_time() - start) / len(spans.ended)
     finally:
         gc.enable()
 
 
-def model_spans(size: int, seed: int, ours: SpanProcessor | None) -> list[ReadableSpan]:
+def model_spans(size: int, seed: int, ours: SpanProcessor | None) -> HeldBack:
     """Ended model spans with 12 messages of their own each, about ``size`` bytes together."""
     held = HeldBack(ours)
     tracers = provider(held)
@@ -57,15 +57,15 @@ def model_spans(size: int, seed: int, ours: SpanProcessor | None) -> list[Readab
         at = (seed * SPANS + n) * 100
         messages = [message("user", size // 13, at + i) for i in range(12)]
         model_call(tracers, messages, message("assistant", size // 13, at + 12), conversation=f"c{at}")
-    return held.ended
+    return held
 
 
-def foreign_spans(ours: SpanProcessor | None, scope: str = FOREIGN) -> list[ReadableSpan]:
+def foreign_spans(ours: SpanProcessor | None, scope: str = FOREIGN) -> HeldBack:
     held = HeldBack(ours)
     tracers = provider(held)
     for _ in range(SPANS):
         foreign_call(tracers, scope)
-    return held.ended
+    return held
 
 
 def parts(where: int) -> Callable[[ReadableSpan], None]:

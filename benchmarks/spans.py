@@ -21,8 +21,11 @@ class HeldBack(SpanProcessor):
     def __init__(self, inner: SpanProcessor | None = None) -> None:
         self.inner = inner
         self.ended: list[ReadableSpan] = []
+        self.started: list[Span] = []
+        """Held too: a span whose end comes is alive, as it is inside its ``end()``."""
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        self.started.append(span)
         if self.inner is not None:
             self.inner.on_start(span, parent_context)
 
