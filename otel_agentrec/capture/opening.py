@@ -30,6 +30,8 @@ MAX_ATTEMPTS = 256
 MAX_ON_LOOP = 256 * 1024
 """Characters of attributes beyond which a span that ends on an event loop's thread is written by another thread."""
 _IMMUTABLE = (str, bytes, int, float, type(None))
+_PLAIN = frozenset((*_IMMUTABLE, bool))
+"""Nearly all values are of these very types, which is told faster than of what else they are instances."""
 MAX_LOGS = 16_384
 """Log records joined to one span; a long history is one record per message."""
 
@@ -171,7 +173,8 @@ class OpenTable:
 
     def __init__(self, max_open: int = MAX_OPEN, max_foreign: int = MAX_FOREIGN) -> None:
         self._open: dict[Key, OpenSpan] = {}
-        self._foreign: dict[Key, OpenSpan] = {}
+        self.foreign: dict[Key, OpenSpan] = {}
+        """Open foreign spans, each with the nearest span above it that is not foreign."""
         self._max_open = max_open
         self._max_foreign = max_foreign
 
@@ -188,7 +191,7 @@ class OpenTable:
         """The open span of this key, or for a foreign span the nearest one above it."""
         if key is None:
             return None
-        return self._open.get(key) or self._foreign.get(key)
+        return self._open.get(key) or self.foreign.get(key)
 
     def add(self, entry: OpenSpan) -> OpenSpan | None:
         """Add; returns the oldest entry when there was no room, taken out."""
@@ -196,15 +199,15 @@ class OpenTable:
         return take_oldest(self._open) if len(self._open) > self._max_open else None
 
     def add_foreign(self, key: Key, above: OpenSpan) -> None:
-        self._foreign[key] = above
-        if len(self._foreign) > self._max_foreign:
-            take_oldest(self._foreign)
+        self.foreign[key] = above
+        if len(self.foreign) > self._max_foreign:
+            take_oldest(self.foreign)
 
     def pop(self, key: Key) -> OpenSpan | None:
         return self._open.pop(key, None)
 
     def pop_foreign(self, key: Key) -> OpenSpan | None:
-        return self._foreign.pop(key, None)
+        return self.foreign.pop(key, None)
 
     def __iter__(self) -> Iterator[OpenSpan]:
         return iter(list(self._open.values()))
@@ -259,12 +262,14 @@ def is_large(span: Any) -> bool:
 
 def can_wait(span: Any) -> bool:
     """Whether a span that ended holds nothing that the program could still change: it may be written by another thread."""
-    for value in _values_of(span):
-        if not isinstance(value, _IMMUTABLE) and not (
-            isinstance(value, tuple) and all(isinstance(item, _IMMUTABLE) for item in value)
-        ):
-            return False
-    return True
+    others = [value for value in _values_of(span) if type(value) not in _PLAIN]
+    return all(map(_is_immutable, others))
+
+
+def _is_immutable(value: object) -> bool:
+    if isinstance(value, tuple):
+        return _PLAIN.issuperset(map(type, value)) or all(isinstance(item, _IMMUTABLE) for item in value)
+    return isinstance(value, _IMMUTABLE)
 
 
 def _values_of(span: Any) -> tuple[Any, ...]:

@@ -137,10 +137,13 @@ class Recorder:
                 self._deferred.put(self._ended, span)
                 return
             self._deferred.drain(PATIENCE)
+            self._ended(span)
+        elif self._tracker.foreign_ended(span):
+            pass
         elif on_event_loop() and is_large(span) and can_wait(span) and self._background.put(lambda: self._ended(span)):
             self.counters.add("deferred")
-            return
-        self._ended(span)
+        else:
+            self._take(self._tracker.ended, span)
 
     def log_emitted(self, data: Any) -> None:
         logs = self._tracker.logs

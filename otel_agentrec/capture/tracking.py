@@ -79,8 +79,12 @@ class Tracker:
 
     def foreign_ended(self, span: Any) -> bool:
         """The same for a span that ended. Below an open model call a foreign client span is one HTTP attempt."""
-        if self.verdict(span) != "foreign":
+        scope = span.instrumentation_scope
+        verdict = self._verdicts.get(scope.name) if scope is not None else None
+        if (verdict or self.verdict(span)) != "foreign":
             return False
+        if not self.table.foreign:
+            return True
         context = span.context
         above = self.table.pop_foreign((context.trace_id, context.span_id))
         if above is not None and span.kind is SpanKind.CLIENT:

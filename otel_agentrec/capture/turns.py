@@ -15,10 +15,17 @@ from typing import Any
 __all__ = ["Turns"]
 
 
-class _ThreadTurn(threading.local):
+class _Turn:
+    __slots__ = ("inside", "waiting")
+
     def __init__(self) -> None:
         self.inside = False
         self.waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+
+
+class _PerThread(threading.local):
+    def __init__(self) -> None:
+        self.turn = _Turn()
 
 
 class Turns:
@@ -28,7 +35,7 @@ class Turns:
 
     def __init__(self, failed: Callable[[Exception], None]) -> None:
         self._failed = failed
-        self._turn = _ThreadTurn()
+        self._of = _PerThread()
 
     def take(self, fn: Callable[..., None], *args: Any) -> bool:
         """Call ``fn`` now, or when the outer call of this thread has done its work; False when it has to wait.
@@ -36,7 +43,7 @@ class Turns:
         Raises:
             Exception: what ``fn`` raised, when it was called now.
         """
-        turn = self._turn
+        turn = self._of.turn
         if turn.inside:
             turn.waiting.append((fn, args))
             return False
@@ -44,23 +51,19 @@ class Turns:
         try:
             fn(*args)
         finally:
-            self._leave(turn)
+            # What is appended between the last look at the list and `inside = False` is seen by the look after it; what
+            # comes later finds nobody inside and goes in by itself.
+            if not turn.waiting:
+                turn.inside = False
+            while turn.waiting:
+                turn.inside = True
+                try:
+                    self._work_off(turn)
+                finally:
+                    turn.inside = False  # also when a signal handler raises KeyboardInterrupt in here
         return True
 
-    def _leave(self, turn: _ThreadTurn) -> None:
-        # What is appended between the last look at the list and `inside = False` is seen by the look after it; what comes
-        # later finds nobody inside and goes in by itself.
-        try:
-            while True:
-                self._work_off(turn)
-                turn.inside = False
-                if not turn.waiting:
-                    return
-                turn.inside = True
-        finally:
-            turn.inside = False  # also when a signal handler raises KeyboardInterrupt in here
-
-    def _work_off(self, turn: _ThreadTurn) -> None:
+    def _work_off(self, turn: _Turn) -> None:
         while turn.waiting:
             fn, args = turn.waiting.popleft()
             try:
@@ -70,4 +73,4 @@ class Turns:
 
     def after_fork(self) -> None:
         """In the child: what waited belongs to the parent, which has it too."""
-        self._turn = _ThreadTurn()
+        self._of = _PerThread()

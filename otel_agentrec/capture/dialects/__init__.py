@@ -6,6 +6,7 @@ and name it in :data:`DIALECTS`, the more specific before the more general.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -150,7 +151,12 @@ def scope_verdict(scope: str) -> Verdict:
 
 def speaks(keys: Iterable[str]) -> bool:
     """Whether any of a span's attribute names belongs to a known convention."""
-    return any(key.startswith(_KEYS) for key in keys)
+    return any(map(_is_known, keys))
+
+
+@functools.lru_cache(maxsize=4_096)
+def _is_known(key: str) -> bool:
+    return key.startswith(_KEYS)
 
 
 def may_be_step(name: str) -> bool:
