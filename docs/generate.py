@@ -9,6 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from otel_agentrec.capture.content import IN_CODE, SWITCHES
+from otel_agentrec.capture.dialects import DIALECTS
 from otel_agentrec.capture.metrics import COUNTERS, WRITE_DESCRIPTION, WRITE_DURATION
 from otel_agentrec.capture.ways import GAINS, WAYS
 from otel_agentrec.settings import TABLE
@@ -54,7 +55,16 @@ def content() -> str:
     return "\n".join(rows)
 
 
-PARTS = {"content": content, "settings": settings, "metrics": metrics, "ways": ways}
+def dialects() -> str:
+    """The table of :mod:`otel_agentrec.capture.dialects`."""
+    rows = ["| `dialect` | checked against | scopes | what this telemetry does not tell |", "|---|---|---|---|"]
+    for dialect in DIALECTS:
+        scopes = ", ".join(f"`{scope}*`" if scope.endswith(".") else f"`{scope}`" for scope in dialect.scopes)
+        rows.append(f"| `{dialect.name}` | {dialect.versions or '–'} | {scopes or 'any'} | {dialect.unknown or '–'} |")
+    return "\n".join(rows)
+
+
+PARTS = {"dialects": dialects, "content": content, "settings": settings, "metrics": metrics, "ways": ways}
 
 
 def in_step(text: str) -> str:

@@ -49,6 +49,6 @@ DIALECT = Dialect(
     key_prefixes=("ag2.",),
     joined_logs=genai.DIALECT.joined_logs,
     takes=genai.DIALECT.takes,
-    versions="ag2 1.2",
+    versions="the documented attributes of ag2 1.2",
     unknown="instructions; reasoning; response ids; sessions; retries",
 )

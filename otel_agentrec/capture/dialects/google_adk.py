@@ -98,6 +98,6 @@ DIALECT = Dialect(
     span_names=(_CALL,),
     joined_logs=genai.DIALECT.joined_logs,
     takes=genai.DIALECT.takes,
-    versions="google-adk 2.13, schemas 1 and 2",
+    versions="google-adk 2.13, schema 2; the documented attributes of schema 1",
     unknown="response ids and models; which text is reasoning, in schema 2; retries",
 )

@@ -148,6 +148,6 @@ DIALECT = Dialect(
     scopes=("haystack",),
     key_prefixes=("haystack.",),
     span_names=tuple(KINDS),
-    versions="haystack-ai 3.4 with opentelemetry-haystack 2.0",
+    versions="the documented attributes of haystack-ai 3.4 with opentelemetry-haystack 2.0",
     unknown="the requested model, the provider; sessions; call ids of tools; retries",
 )

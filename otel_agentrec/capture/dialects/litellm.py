@@ -82,6 +82,6 @@ DIALECT = Dialect(
     span_names=(_REQUEST, _RAW),
     joined_logs=genai.DIALECT.joined_logs,
     takes=genai.DIALECT.takes,
-    versions="litellm 1.110",
+    versions="the documented attributes of litellm 1.110",
     unknown="reasoning in the older spellings; retries",
 )

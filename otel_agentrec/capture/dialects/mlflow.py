@@ -107,6 +107,6 @@ DIALECT = Dialect(
     read=read,
     scopes=("mlflow.",),
     key_prefixes=("mlflow.span",),
-    versions="mlflow-tracing 3.17",
+    versions="the documented attributes of mlflow-tracing 3.17",
     unknown="call ids of tools; sessions and users (MLflow keeps them beside the trace); retries",
 )

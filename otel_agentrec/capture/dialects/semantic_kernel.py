@@ -55,6 +55,6 @@ DIALECT = Dialect(
     scopes=(SCOPE,),
     joined_logs=genai.DIALECT.joined_logs,
     takes=genai.DIALECT.takes,
-    versions="semantic-kernel 1.45",
+    versions="the documented attributes of semantic-kernel 1.45",
     unknown="response models; reasoning, and text beside a tool call; sessions; retries",
 )
