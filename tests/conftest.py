@@ -1,6 +1,6 @@
 """What every test can count on: no settings of the user's shell, no network but loopback, OTel's globals as new.
 
-Markers: a test marked ``slow``, ``frameworks`` or ``servers`` is skipped with that reason unless ``--all`` is given.
+Markers: a test marked ``slow``, ``frameworks``, ``servers`` or ``languages`` is skipped with that reason unless ``--all`` is given.
 ``AGENTREC_REQUIRE=frameworks,servers`` names what the caller has set up: a skip of a test so marked is then a failure, as
 is a module that skips itself as a whole.
 
@@ -22,6 +22,7 @@ MARKERS = {
     "slow": "takes more than a few seconds",
     "frameworks": "drives a real agent framework",
     "servers": "needs a server",
+    "languages": "needs Node or Go",
 }
 REQUIRED = frozenset(filter(None, os.environ.get("AGENTREC_REQUIRE", "").split(",")))
 
