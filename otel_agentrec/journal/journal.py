@@ -195,19 +195,25 @@ class Journal:
     def _goes_on(self, stream: str) -> bool:
         """Whether the next event goes to this stream."""
         writer = self._writer
-        return (
-            writer is not None and writer.name == stream and writer.length < self._segment_bytes and not writer.gone()
-        )
+        if writer is None or writer.name != stream or writer.length >= self._segment_bytes:
+            return False
+        try:
+            return not writer.gone()
+        except OSError:
+            return False
 
     def _seal_stream(self, writer: StreamWriter) -> SealedAt | None:
         """Seal and leave the open stream. Returns where its last event stands."""
         done = None
         self._leave()
         try:
+            writer.gone()
             self._tell_lost(writer)
             done = writer.seal(self._counted(), sync=self._fsync)
         except OSError as e:
             self._failed(e, 0)
+        finally:
+            writer.close()
         return done
 
     def _leave(self) -> None:
@@ -217,7 +223,7 @@ class Journal:
             commit.close()
 
     def _ready(self) -> StreamWriter:
-        """The open writer; a stream whose file was deleted is left, and a new one opened."""
+        """The open writer, its descriptors its own; a stream whose file was deleted is left, and a new one opened."""
         if self._writer is not None and self._writer.gone():
             self._forget(self._writer.size, "the recording was deleted while it was being written")
         if self._writer is not None and self._writer.length >= self._segment_bytes:

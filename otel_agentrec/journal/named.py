@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,6 +103,8 @@ class NamedStream:
         self._cache = ListCache()
         self._fd = os.open(path, _FLAGS, 0o600)
         try:
+            if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", str(path))
             if not try_lock(self._fd, wait):
                 raise RecordingBusy(f"{path} is being written by another process")
             if self._content_path is not None and self._content_path.exists():

@@ -19,15 +19,14 @@ from otel_agentrec.journal.gate import OWN_EVENTS
 from otel_agentrec.journal.index import Index, opening_payload
 from otel_agentrec.journal.lines import MAX_LINE
 from otel_agentrec.journal.lists import ListCache
-from otel_agentrec.journal.locks import try_lock
 from otel_agentrec.journal.named import write_whole
+from otel_agentrec.journal.ownfile import OwnFile
 from otel_agentrec.journal.times import now
 
 __all__ = ["StreamWriter", "new_stream_name"]
 
 CELL_FRAME = 128
 """More bytes than a cell's line has around its value."""
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
 def new_stream_name() -> str:
@@ -57,12 +56,11 @@ class StreamWriter:
         self._hash = GENESIS
         self._end = 0
         self._content_end = 0
-        self._content_fd: int | None = None
+        self._content: OwnFile | None = None
         self._content_path = directory / f"{self.name}.content.jsonl"
         path = directory / f"{self.name}.jsonl"
-        self._fd = os.open(path, _FLAGS, 0o600)
+        self._events = OwnFile(path, locked=True)
         try:
-            try_lock(self._fd, 0.05)  # for the stream's life: tells readers that its writer is alive
             with index.opening() as opening:
                 payload = {**opening_payload(origin, self.name), **opened}
                 if opening.tip:
@@ -70,7 +68,7 @@ class StreamWriter:
                 first = self.append(make_draft("STREAM_OPENED", payload, Envelope(), self.cache, OWN_EVENTS, "inline"))
                 opening.entries.append(("OPENED", {"stream": self.name, "hash": first.hash}))
         except BaseException:
-            os.close(self._fd)
+            self._events.close()
             with contextlib.suppress(OSError):
                 if not self._seq:
                     path.unlink()
@@ -89,6 +87,8 @@ class StreamWriter:
     def append(self, draft: Draft) -> SealedAt:
         """Write one event and its cells: content first, so that no event ever names a cell that is not there.
 
+        Ask :meth:`gone` before: it makes sure that the descriptors still are the stream's.
+
         Raises:
             OSError: nothing was written; both files are as before.
         """
@@ -103,10 +103,10 @@ class StreamWriter:
         if cells:
             self._write_content(cells)
         try:
-            write_whole(self._fd, line, self._end)
+            write_whole(self._events.fd, line, self._end)
         except OSError:
-            if cells and self._content_fd is not None:
-                os.ftruncate(self._content_fd, self._content_end)
+            if cells and self._content is not None:
+                os.ftruncate(self._content.fd, self._content_end)
             raise
         self._seq, self._hash = seq + 1, digest
         self._end += len(line)
@@ -116,14 +116,16 @@ class StreamWriter:
         return SealedAt(self.name, seq, digest, prev, ts)
 
     def gone(self) -> bool:
-        """Whether somebody deleted the file under us: what is written now would be lost."""
-        return os.fstat(self._fd).st_nlink == 0 or (
-            self._content_fd is not None and os.fstat(self._content_fd).st_nlink == 0
-        )
+        """Whether somebody deleted the file under us: what is written now would be lost.
+
+        Raises:
+            OSError: the program closed our files, and they can't be opened again.
+        """
+        return self._events.gone() or (self._content is not None and self._content.gone())
 
     def sync_state(self) -> tuple[int, list[int]]:
         """(events written, descriptors to sync in this order: content before the events that name it)."""
-        return self._seq, [fd for fd in (self._content_fd, self._fd) if fd is not None and fd >= 0]
+        return self._seq, [file.fd for file in (self._content, self._events) if file is not None and file.fd >= 0]
 
     def seal(self, counters: dict[str, int] | None = None, *, sync: bool = False) -> SealedAt:
         """Write STREAM_SEALED, list it in the index, and close.
@@ -148,13 +150,12 @@ class StreamWriter:
 
     def close(self) -> None:
         """Close the files without sealing: the stream then reads as cut off. Also what a forked child does first."""
-        for fd in (self._fd, self._content_fd):
-            if fd is not None and fd >= 0:
-                with contextlib.suppress(OSError):
-                    os.close(fd)
-        self._fd, self._content_fd = -1, None
+        for file in (self._events, self._content):
+            if file is not None:
+                file.close()
+        self._content = None
 
     def _write_content(self, cells: bytes) -> None:
-        if self._content_fd is None:
-            self._content_fd = os.open(self._content_path, _FLAGS, 0o600)
-        write_whole(self._content_fd, cells, self._content_end)
+        if self._content is None:
+            self._content = OwnFile(self._content_path)
+        write_whole(self._content.fd, cells, self._content_end)

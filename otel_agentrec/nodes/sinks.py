@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
+from otel_agentrec.journal.ownfile import identity
 from otel_agentrec.records import NodeIoRecord, NodeType
 
 __all__ = ["InMemoryIoCaptureSink", "JsonlIoCaptureSink", "in_cause_order"]
@@ -89,6 +90,7 @@ class JsonlIoCaptureSink:
         self._lock = threading.Lock()
         self._fd: int | None = None
         self._pid = 0
+        self._file: tuple[int, int] | None = None
 
     def capture(self, record: NodeIoRecord) -> None:
         """Append one record. Raises OSError when the file can't be written."""
@@ -118,22 +120,27 @@ class JsonlIoCaptureSink:
 
     def close(self) -> None:
         with self._lock:
-            if self._fd is not None and self._pid == os.getpid():
+            if self._fd is not None and self._ours():
                 os.close(self._fd)
             self._fd = None
 
     def _open(self) -> int:
-        if self._fd is not None and self._pid == os.getpid():
+        if self._fd is not None and self._ours():
             return self._fd
         self.path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self._fd, self._pid = os.open(self.path, flags, 0o600), os.getpid()
+        self._file = identity(self._fd)
         size = os.fstat(self._fd).st_size
         if size:
             os.lseek(self._fd, size - 1, os.SEEK_SET)
             if os.read(self._fd, 1) != b"\n":
                 os.write(self._fd, b"\n")
         return self._fd
+
+    def _ours(self) -> bool:
+        """Whether the descriptor is of this process, and still of this file: a program may close it, and open its own."""
+        return self._fd is not None and self._pid == os.getpid() and identity(self._fd) == self._file
 
     def _load(self) -> list[NodeIoRecord]:
         try:

@@ -201,6 +201,75 @@ def test_a_recording_that_is_deleted_under_the_writer_is_begun_anew(tmp_path: Pa
     assert list(lines.cells(path).values()) == ["kept"]
 
 
+def taken(journal: Journal, victim: int | None) -> None:
+    """What a program does that closes all descriptors, as daemons do, and then opens a file of its own."""
+    assert journal._writer is not None
+    for fd in journal._writer.sync_state()[1]:
+        os.close(fd)
+        if victim is not None:
+            os.dup2(victim, fd)
+
+
+@pytest.mark.parametrize("reused", [False, True])
+@pytest.mark.parametrize("then", ["write", "seal"])
+def test_descriptors_that_the_program_closed_or_uses_itself_cost_neither_it_nor_the_recording(
+    tmp_path: Path, reused: bool, then: str
+) -> None:
+    directory, own = tmp_path / "rec", tmp_path / "own"
+    own.write_bytes(b"of the program")
+    victim = os.open(own, os.O_RDWR)
+    journal = Journal(directory, origin="me")
+    note(journal, "before")
+    assert journal._writer is not None
+    numbers = journal._writer.sync_state()[1]
+    taken(journal, victim if reused else None)
+    if then == "write":
+        assert note(journal, "after") is not None
+    journal.seal()
+    assert own.read_bytes() == b"of the program"
+    assert [os.fstat(fd).st_ino for fd in numbers if reused] == [own.stat().st_ino] * (2 if reused else 0)
+    (path,) = lines.streams(directory)
+    assert list(lines.cells(path).values()) == ["before", *(["after"] if then == "write" else [])]
+    assert lines.events(path)[-1]["type"] == "STREAM_SEALED"
+    for fd in {victim, *numbers} if reused else {victim}:
+        os.close(fd)
+
+
+@pytest.mark.parametrize("path_holds", ["nothing", "another file"])
+def test_a_recording_that_is_deleted_and_whose_descriptors_are_taken_is_begun_anew(
+    tmp_path: Path, path_holds: str
+) -> None:
+    directory, own = tmp_path / "rec", tmp_path / "own"
+    own.write_bytes(b"of the program")
+    victim = os.open(own, os.O_RDWR)
+    journal = Journal(directory, origin="me")
+    note(journal, "gone")
+    (old,) = lines.streams(directory)
+    shutil.rmtree(directory)
+    if path_holds == "another file":
+        directory.mkdir()
+        old.write_bytes(b"of somebody")
+    taken(journal, victim)
+    note(journal, "kept")
+    assert own.read_bytes() == b"of the program"
+    if path_holds == "another file":
+        assert old.read_bytes() == b"of somebody"
+        old.unlink()
+    (path,) = lines.streams(directory)
+    assert [e["type"] for e in lines.events(path)] == ["STREAM_OPENED", "DROPPED", "NODE_RECORDED"]
+    os.close(victim)
+
+
+def test_an_index_that_is_no_regular_file_is_left_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "index.jsonl")
+    journal = Journal(tmp_path, origin="me")
+    assert note(journal, "x") is not None
+    journal.seal()
+    (path,) = [p for p in lines.streams(tmp_path) if p.name != "index.jsonl"]
+    assert "indexTip" not in lines.events(path)[0]["payload"]
+    assert journal._index is not None and journal._index.misses
+
+
 @pytest.mark.parametrize("path", ["/dev/full", "/dev/null/x", "{tmp}/plain", "{tmp}/plain/sub"])
 def test_a_path_that_is_no_directory_costs_the_agent_nothing(tmp_path: Path, path: str) -> None:
     (tmp_path / "plain").write_text("")

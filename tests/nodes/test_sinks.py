@@ -182,3 +182,16 @@ def test_a_forked_child_writes_to_the_same_file(tmp_path):
         os._exit(0)
     os.waitpid(pid, 0)
     assert sink.records() == [MODEL, TOOL]
+
+
+def test_a_descriptor_that_the_program_took_is_not_written_to(tmp_path):
+    sink, own = JsonlIoCaptureSink(tmp_path / "nodes.jsonl"), tmp_path / "own"
+    sink.capture(MODEL)
+    with own.open("wb") as file:
+        os.dup2(file.fileno(), sink._fd)
+        taken = sink._fd
+        sink.capture(TOOL)
+    sink.close()
+    os.close(taken)
+    assert own.read_bytes() == b""
+    assert sink.records() == [MODEL, TOOL]
