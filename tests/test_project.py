@@ -87,6 +87,17 @@ def test_pins_cover_what_is_asked_for_and_name_no_address() -> None:
     assert names - {"otel-agentrec"} <= pins
 
 
+def test_every_extra_that_is_named_exists() -> None:
+    """In the pages, and in what errors and the doctor tell people to install."""
+    sources = [path.read_text() for path in (ROOT / "otel_agentrec").rglob("*.py")]
+    texts = [page.read_text() for page in PAGES] + sources
+    installs = {name for text in texts for name in re.findall(r"(?:otel-agentrec|clone)\[([a-z]+)\]", text)}
+    missing = {name for text in sources for name in re.findall(r'ExtraMissing\("[^"]*", "([a-z]+)"\)', text)}
+    assert {"run", "web"} <= installs
+    assert {"demo", "prices", "web"} <= missing
+    assert installs | missing <= set(PYPROJECT["project"]["optional-dependencies"])
+
+
 def test_the_licence_is_the_one_that_is_named() -> None:
     assert PYPROJECT["project"]["license"] == "Apache-2.0"
     licence = (ROOT / "LICENSE").read_text()

@@ -23,6 +23,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("openai", "opentelemetry.util.genai", "opentelemetry.instrumentation.genai.openai"),
     ),
     "prices": ("`stats --cost` does not work", ("genai_prices",)),
+    "web": ("`serve` does not work", ("uvicorn",)),
 }
 """Extra -> (what is missing without it, modules that it brings)."""
 
