@@ -183,5 +183,8 @@ def _say_what_was_recorded(recorder: Recorder, pid: int) -> None:
         calls = "1 model or tool call" if nodes == 1 else f"{nodes} model and tool calls"
         text = f"{calls} recorded in {recorder.path}{lost}; to see them: otel-agentrec show {recorder.path}"
     else:
-        text = "no model or tool call was seen by any instrumentation, nothing to record"
+        text = (
+            "no model or tool call was seen by any instrumentation, nothing to record; "
+            "to see why: otel-agentrec doctor -- and the same command"
+        )
     recorder.notices.once("end", text)

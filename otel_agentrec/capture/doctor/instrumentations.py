@@ -111,10 +111,12 @@ def check_instrumentations(python: Interpreter) -> Iterator[Finding]:
     """Whether each works with what else is installed, and what none is for."""
     listed = installed(python)
     usable = 0
+    idle: list[Instrumentation] = []
     for one in listed:
         found = _misfit(one, python)
         if found is None and one.library and python.version_of(one.library) is None:
-            continue  # nothing there for it to do
+            idle.append(one)  # nothing there for it to do
+            continue
         usable += found is None
         yield found or ok(
             f"instrumentation.{one.package}",
@@ -125,7 +127,14 @@ def check_instrumentations(python: Interpreter) -> Iterator[Finding]:
         yield ok("instrumentation.anthropic", f"anthropic {python.version_of('anthropic')} makes spans of its own")
     yield from _doubles(listed, python)
     yield from _missing(listed, python)
-    if not usable:
+    if not usable and idle:
+        yield problem(
+            "instrumentations",
+            f"{idle[0].title} is installed, but not {idle[0].library}, which it is for",
+            "calls make no spans, so nothing is recorded",
+            python.pip(f"install {idle[0].library}"),
+        )
+    elif not usable:
         yield problem(
             "instrumentations",
             "no instrumentation of a model library is installed that works here",

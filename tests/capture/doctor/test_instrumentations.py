@@ -63,6 +63,15 @@ def test_none_at_all_is_a_problem_and_the_library_is_named(prefix: Path) -> None
     assert found["instrumentation.missing.openai"].mend == f"{prefix}/bin/python -m pip install {GENAI}"
 
 
+def test_where_only_the_library_is_missing_the_mend_is_to_install_it(tmp_path: Path) -> None:
+    prefix = tmp_path / "bare"
+    environment(prefix)
+    instrumentation(prefix, GENAI, "1.3b0", "openai<4,>=1.26.0")
+    (found,) = check(prefix).values()
+    assert (found.level, found.what) == ("problem", f"{GENAI} 1.3b0 is installed, but not openai, which it is for")
+    assert found.mend == f"{prefix}/bin/python -m pip install openai"
+
+
 def test_one_whose_library_is_not_there_is_no_matter(prefix: Path) -> None:
     instrumentation(prefix, GENAI, "1.3b0", "openai<4,>=1.26.0")
     instrumentation(prefix, "opentelemetry-instrumentation-genai-anthropic", "1.3b0", "anthropic>=0.50")
