@@ -9,7 +9,6 @@ from __future__ import annotations
 __all__ = [
     "AgentRecError",
     "ConfigurationError",
-    "EventInvalid",
     "ExtraMissing",
     "RecordingBusy",
     "RecordingNotFound",
@@ -71,7 +70,3 @@ class RecordingTampered(AgentRecError):
 
     exit_code = 1
     default_hint = "otel-agentrec verify RECORDING shows file and index of the first broken line"
-
-
-class EventInvalid(AgentRecError):
-    """An event has an unknown type, or a payload that does not fit its type."""

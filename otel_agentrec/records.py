@@ -1,7 +1,7 @@
 """The shared data: one record per model call or tool call, and the protocol of what receives them.
 
-``NodeIoRecord`` is the seed's record (ai4j, section 1.5) with its field names in camelCase on disk and snake_case in
-Python, and what real telemetry adds beyond the seed. Everything that is absent is ``None``; a real 0 stays 0.
+``NodeIoRecord`` is the record of ai4j with its field names in camelCase on disk and snake_case in Python, and what real
+telemetry adds beyond it. Everything that is absent is ``None``; a real 0 stays 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Json = Any
 
 
 class NodeType(str, Enum):
-    """What kind of step a record describes (seed section 1.1)."""
+    """What kind of step a record describes."""
 
     MODEL = "MODEL"
     TOOL = "TOOL"
@@ -45,9 +45,9 @@ def node_id(
     call_id: str | None = None,
     tool_name: str | None = None,
 ) -> str:
-    """The seed's node id: ``model@<run>|<turn>|<step>`` or ``tool@<run>|<turn>|<step>|<callId, toolName or anon>``.
+    """The node id, as ai4j has it: ``model@<run>|<turn>|<step>`` or ``tool@<run>|<turn>|<step>|<callId, toolName or anon>``.
 
-    Absent ids print empty; an absent step prints ``null`` (seed section 1.5).
+    Absent ids print empty; an absent step prints ``null``.
     """
     step_key = f"{run_id or ''}|{turn_id or ''}|{'null' if step is None else step}"
     if node_type is NodeType.MODEL:
@@ -176,7 +176,7 @@ _LISTS: dict[str, Any] = {
 
 @runtime_checkable
 class IoCaptureSink(Protocol):
-    """What receives node records (seed section 1.6). A sink may raise: the recorder counts it and goes on."""
+    """What receives node records. A sink may raise: the recorder counts it and goes on."""
 
     def capture(self, record: NodeIoRecord) -> None:
         """Take one record. Called again with the same ``record_id`` when a later span was merged into it."""

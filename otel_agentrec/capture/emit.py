@@ -113,7 +113,7 @@ class AgentRun(Block):
         PROCESS.run("agent_run", self._take_output, output)
 
     def event(self, type: str, message: str | None = None, payload: Any = None, step: int | None = None) -> None:
-        """Tell listeners of anything else: TEAM_MESSAGE, MEMORY_COMPRESS, SANDBOX_BOUND … (seed section 1)."""
+        """Tell listeners of anything else: TEAM_MESSAGE, MEMORY_COMPRESS, SANDBOX_BOUND …"""
         PROCESS.run("agent_run", self._tell, type, step, message, payload)
 
     def _begin(self) -> None:

@@ -1,4 +1,4 @@
-"""The hash chain: how a line is sealed and split, and the two event logs of the seed (ai4j, section 5).
+"""The hash chain: how a line is sealed and split, and two event logs, as ai4j has them.
 
 A line is ``{"event":E,"hash":H,"prevHash":P}`` in canonical bytes, with H = lower-case hex of
 sha256(utf8(P) + "|" + E). The frame around E has a fixed length, so E is sliced out, never parsed.
@@ -164,7 +164,7 @@ class InMemoryEventLog:
 
 
 class HashChainedEventLog(InMemoryEventLog):
-    """An event log in which each event is sealed to all events before it (seed section 5).
+    """An event log in which each event is sealed to all events before it.
 
     ``hash = sha256(prevHash + "|" + canonical(event))``. It shows that recorded events were edited, removed from the middle
     or swapped afterwards; a tail that was cut off, or a chain that was written anew, needs a checkpoint kept elsewhere.

@@ -1,4 +1,4 @@
-"""What receives node records: in memory, or one JSON line each (seed section 1.6)."""
+"""What receives node records: in memory, or one JSON line each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Hand-written agents: ``agent_run`` emits spans, tells listeners, and gives the same records as an instrumented agent.
 
-The first part carries the names of the assertions of the seed (ai4j): what its own tests demand of capture and sinks.
+The first part carries the names of the assertions of ai4j: what its own tests demand of capture and sinks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The hash chain: the golden vectors, the frame of a line, and the event logs of the seed (section 5)."""
+"""The hash chain: the golden vectors, the frame of a line, and the event logs."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_upper_case_hex_is_refused() -> None:
     assert split(line[:-1].replace(hash_.encode(), hash_.upper().encode())) is None
 
 
-# --- what the seed's own tests assert ---------------------------------------------------------------------------------
+# --- what ai4j's own tests assert -----------------------------------------------------------------------------------
 
 
 def test_chain_fresh_intact_64_hex_distinct() -> None:

@@ -1,4 +1,4 @@
-"""The two sinks, as the seed's tests have them, and what the seed leaves open."""
+"""The two sinks, as ai4j's tests have them, and what those leave open."""
 
 from __future__ import annotations
 

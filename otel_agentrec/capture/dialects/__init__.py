@@ -42,7 +42,6 @@ __all__ = [
     "Reading",
     "Verdict",
     "log_use",
-    "may_be_step",
     "may_take",
     "read",
     "scope_verdict",
@@ -116,7 +115,6 @@ _FOREIGN = (
 _AGENT_EXACT = frozenset(s for d in DIALECTS for s in d.scopes if not s.endswith("."))
 _AGENT_PREFIXES = tuple(s for d in DIALECTS for s in d.scopes if s.endswith("."))
 _KEYS = tuple(k for d in DIALECTS for k in d.key_prefixes)
-_NAMES = frozenset(n for d in DIALECTS for n in d.span_names)
 _JOINED = frozenset(n for d in DIALECTS for n in d.joined_logs)
 _KEPT = tuple(n for d in DIALECTS for n in d.kept_logs)
 
@@ -157,11 +155,6 @@ def speaks(keys: Iterable[str]) -> bool:
 @functools.lru_cache(maxsize=4_096)
 def _is_known(key: str) -> bool:
     return key.startswith(_KEYS)
-
-
-def may_be_step(name: str) -> bool:
-    """Whether a span name begins as those of agent steps do."""
-    return name.partition(" ")[0] in _NAMES
 
 
 def log_use(event_name: str) -> Literal["join", "keep", "ignore"]:

@@ -70,7 +70,7 @@ USAGE_KEYS: dict[str, tuple[str, ...]] = {
     "input_tokens": ("prompt_tokens", "promptTokens", "input", "input_tokens", "inputTokens"),
     "output_tokens": ("completion_tokens", "completionTokens", "output", "output_tokens", "outputTokens"),
 }
-"""Fact -> keys of a provider's own ``usage`` block; the seed's keys first, in its order (section 1.3)."""
+"""Fact -> keys of a provider's own ``usage`` block; the earlier a key stands, the rather it is taken."""
 
 _DETAILS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cache_read_tokens": (
