@@ -85,7 +85,7 @@ class NodeIoRecord:
     retry_count: int = 0
     input_tokens: int | None = None
     output_tokens: int | None = None
-    # beyond the seed
+    # beyond ai4j
     provider: str | None = None
     operation: str | None = None
     status: str = "ok"
@@ -139,7 +139,7 @@ class NodeIoRecord:
     def from_json(cls, data: dict[str, Json]) -> NodeIoRecord:
         """The record of a dict as :meth:`to_json` gives it; unknown keys are ignored, absent ones take their default.
 
-        As in the seed, an unknown ``nodeType`` reads as MODEL, an absent ``recordId`` as an empty string,
+        As in ai4j, an unknown ``nodeType`` reads as MODEL, an absent ``recordId`` as an empty string,
         and ``durationMs`` is computed from the two times when it is absent.
         """
         values: dict[str, Any] = {}
