@@ -133,13 +133,14 @@ def make_draft(
             forms[path] = _list_form(value, path, key, cache, gate, mode, cells, lists)
         else:
             forms[path] = _value_form(value, path, gate, mode, cells)
-    data = spell_plain(_put(tree, forms)) if plain and mode != "inline" else None
-    if data is None:
-        if plain:  # a lone surrogate, which is found only when it is written
-            tree = normalise(_take_content(payload, type_, {}))
-        data = canonical(_put(tree, forms))
-    if not gate.redactor.is_clean(data):
-        data = canonical(_put(gate.redactor.payload(normalise(_take_content(payload, type_, {}))), forms))
+    bare = spell_plain(tree) if plain else canonical(tree)
+    if bare is None:  # a lone surrogate, which is found only when it is written
+        tree, plain = normalise(rest), False
+        bare = canonical(tree)
+    if not gate.redactor.is_clean(bare):  # the content has passed the gate by itself
+        tree, plain = gate.redactor.payload(normalise(rest)), False
+    whole = _put(tree, forms)
+    data = (spell_plain(whole) if plain and mode != "inline" else None) or canonical(whole)
     return Draft(
         type=type_,
         payload=data,
@@ -216,11 +217,15 @@ def _value_form(value: Any, path: str, gate: Gate, mode: ContentMode, cells: lis
         return from_canonical(data)
     if mode == "off":
         return {"$off": {"bytes": len(data)}}
-    return _cell(data, cells)
+    return _cell(os.urandom(16), data, cells)
 
 
-def _cell(data: bytes, cells: list[tuple[bytes, bytes]]) -> dict[str, object]:
-    salt = os.urandom(16)
+def _salts(count: int) -> list[bytes]:
+    drawn = os.urandom(16 * count)
+    return [drawn[i : i + 16] for i in range(0, len(drawn), 16)]
+
+
+def _cell(salt: bytes, data: bytes, cells: list[tuple[bytes, bytes]]) -> dict[str, object]:
     cells.append((salt, data))
     return reference(commit(salt, data), len(data))
 
@@ -248,7 +253,8 @@ def _list_form(
         return _value_form(value, path, gate, mode, cells)
     lists.append(draft)
     # Only what is new here passes the gate: what an earlier event holds has passed it then.
-    new = iter(gate.elements([item for item in draft.items if isinstance(item, bytes)], tuple(path.split("."))))
+    fresh = gate.elements([item for item in draft.items if isinstance(item, bytes)], tuple(path.split(".")))
+    new, salts = iter(fresh), iter(_salts(len(fresh)))
     draft.items = [next(new) if isinstance(item, bytes) else item for item in draft.items]
     items: list[Json] = []
     for item in draft.items:
@@ -258,5 +264,5 @@ def _list_form(
         elif mode == "inline":
             items.append({"$v": from_canonical(item)})
         else:
-            items.append(_cell(item, cells))
+            items.append(_cell(next(salts), item, cells))
     return {"$list": items, "n": draft.length}
