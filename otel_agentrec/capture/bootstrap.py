@@ -26,7 +26,7 @@ from otel_agentrec.capture.recorders import recorder_at
 from otel_agentrec.capture.ways import INSTRUMENT, INSTRUMENTOR, RUN
 from otel_agentrec.settings import Settings
 
-__all__ = ["Providers", "start"]
+__all__ = ["Providers", "start", "tell_at_end"]
 
 
 def start(is_the_command: bool) -> None:
@@ -49,7 +49,7 @@ def _start(is_the_command: bool) -> None:
         return
     recorder = recorder_at(settings, way=RUN)
     if is_the_command:
-        atexit.register(_say_what_was_recorded, recorder, os.getpid())  # registered first, so it runs last
+        tell_at_end(recorder)  # registered first, so it runs last
     if recorder.way in (INSTRUMENT, INSTRUMENTOR):  # opentelemetry-instrument was here already
         return
     configure.show_log(settings.log_level)
@@ -173,9 +173,15 @@ def _run_configurator() -> None:
             return
 
 
+def tell_at_end(recorder: Recorder) -> None:
+    """Have this process say at its end what was recorded."""
+    atexit.register(_say_what_was_recorded, recorder, os.getpid())
+
+
 def _say_what_was_recorded(recorder: Recorder, pid: int) -> None:
     if os.getpid() != pid:  # a forked child
         return
+    recorder.force_flush()
     stats = recorder.stats()
     nodes, dropped = stats["nodes"], stats["dropped"]
     if nodes or dropped:

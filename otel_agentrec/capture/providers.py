@@ -27,7 +27,8 @@ def make_tracer_provider() -> Any:
     return TracerProvider(span_limits=limits)
 
 
-_attached: weakref.WeakKeyDictionary[Any, list[weakref.ref[Recorder]]] = weakref.WeakKeyDictionary()
+_attached: weakref.WeakKeyDictionary[Any, list[tuple[weakref.ref[Recorder], str]]] = weakref.WeakKeyDictionary()
+"""Provider -> the recorders that it tells, and by which way each came."""
 
 
 def attach(recorder: Recorder, provider: Any, way: str | None = None) -> bool:
@@ -37,9 +38,10 @@ def attach(recorder: Recorder, provider: Any, way: str | None = None) -> bool:
         way: how the user asked for it; should he have done so in two ways, he is told which one counts.
     """
     known = _attached.setdefault(provider, [])
-    if any(ref() is recorder for ref in known):
-        if way not in (None, recorder.way):
-            recorder.notices.once("twice", f"already recording through {recorder.way}: {way} changes nothing")
+    first = next((its_way for ref, its_way in known if ref() is recorder), None)
+    if first is not None:
+        if way not in (None, first):
+            recorder.notices.once("twice", f"already recording through {first}: {way} changes nothing")
         return False
     if hasattr(provider, "add_span_processor"):
         provider.add_span_processor(AgentRecSpanProcessor(recorder=recorder))
@@ -49,5 +51,5 @@ def attach(recorder: Recorder, provider: Any, way: str | None = None) -> bool:
         kind = f"{type(provider).__module__}.{type(provider).__qualname__}"
         recorder.notices.once(f"provider {kind}", f"{kind} is no SDK provider and takes no processor: not recorded")
         return False
-    known.append(weakref.ref(recorder))
+    known.append((weakref.ref(recorder), way or recorder.way))
     return True

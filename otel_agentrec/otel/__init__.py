@@ -58,7 +58,11 @@ def post_instrument() -> None:
         from otel_agentrec.capture.configure import start_from_environment
         from otel_agentrec.capture.ways import INSTRUMENT
 
-        start_from_environment(INSTRUMENT)
+        recorder = start_from_environment(INSTRUMENT)
+        if recorder is not None and os.environ.get("OTEL_AGENTREC__PID") == str(os.getpid()):
+            from otel_agentrec.capture.bootstrap import tell_at_end
+
+            tell_at_end(recorder)  # below `otel-agentrec run`, whose own start opentelemetry-instrument keeps from happening
     except Exception as error:
         say(f"not recording: {error}", getattr(error, "hint", ""))
 

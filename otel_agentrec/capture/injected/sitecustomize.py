@@ -24,8 +24,9 @@ def _run_the_one_we_stand_before() -> None:
 
 
 def _start_recording() -> None:
-    # execve keeps the process id: the process that `run` itself became is told from those that it starts.
-    is_the_command = os.environ.pop("OTEL_AGENTREC__PID", "") == str(os.getpid())
+    # execve keeps the process id: the process that `run` itself became is told from those that it starts. The variable stays,
+    # for this process may be a launcher that becomes the program in its turn.
+    is_the_command = os.environ.get("OTEL_AGENTREC__PID", "") == str(os.getpid())
     try:
         from otel_agentrec.capture.bootstrap import start
     except Exception as error:
