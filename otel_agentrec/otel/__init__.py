@@ -62,7 +62,9 @@ def post_instrument() -> None:
         if recorder is not None and os.environ.get("OTEL_AGENTREC__PID") == str(os.getpid()):
             from otel_agentrec.capture.bootstrap import tell_at_end
 
-            tell_at_end(recorder)  # below `otel-agentrec run`, whose own start opentelemetry-instrument keeps from happening
+            tell_at_end(
+                recorder
+            )  # below `otel-agentrec run`, whose own start opentelemetry-instrument keeps from happening
     except Exception as error:
         say(f"not recording: {error}", getattr(error, "hint", ""))
 

@@ -245,6 +245,9 @@ def test_two_ways_together_record_each_call_once(shell: Shell, pair: tuple[str, 
     has_starts = any(BY_NAME[name].starts for name in heard)
     started = [e["trace"]["spanId"] for e in events(shell.rec, "NODE_STARTED")]
     assert len(started) == len(set(started)) == (4 if has_starts else 0), "the way that tells more is heard"
+    assert ("4 model and tool calls recorded in" in done.stderr or HOOK in pair) or RUN not in pair
+    if not {HOOK, PROVIDER} & set(pair) and pair not in ((RUN, INSTRUMENT), (TRACES_EXPORTER, FILE_EXPORTER)):
+        assert done.stderr.count("otel-agentrec: already recording through ") == 1, "the first way in is named, once"
 
 
 def test_with_content_off_a_warning_names_the_variable(shell: Shell) -> None:
