@@ -20,12 +20,11 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar, Token
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import SpanKind, TracerProvider
 
-from otel_agentrec.capture.emit_block import Block, facts_of_error, on_span
+from otel_agentrec.capture.emit_block import Block, Guarded, facts_of_error, on_span
 from otel_agentrec.capture.emit_calls import ModelCall, ToolCall
 from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.listeners import Listeners
@@ -35,7 +34,7 @@ from otel_agentrec.capture.recorders import listeners_of_process
 from otel_agentrec.journal.facts import Kind
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
 __all__ = ["AgentRun", "AgentStep", "agent_run"]
 
@@ -196,27 +195,12 @@ class AgentRun(Block):
             )
 
 
-class AgentStep:
+class AgentStep(Guarded):
     """One step of a run: a model call and the tool calls it asked for. ``number`` counts from 1."""
 
     def __init__(self, run: AgentRun, number: int) -> None:
         self.run = run
         self.number = number
-
-    def __enter__(self) -> Self:
-        PROCESS.run("agent_run", self.tell, "STEP_START")
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        PROCESS.run("agent_run", self._finish, error)
-
-    async def __aenter__(self) -> Self:
-        return self.__enter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
-        self.__exit__(kind, error, at)
 
     def model_call(
         self,
@@ -252,6 +236,9 @@ class AgentStep:
 
     def tell(self, type: str, message: str | None = None, payload: Any = None) -> None:
         self.run._tell(type, self.number, message, payload)
+
+    def _begin(self) -> None:
+        self.tell("STEP_START")
 
     def _finish(self, error: BaseException | None) -> None:
         if error is not None:

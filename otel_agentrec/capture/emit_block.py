@@ -25,25 +25,13 @@ if TYPE_CHECKING:
 
     from otel_agentrec.capture.emit import AgentRun
 
-__all__ = ["Block", "facts_of_error", "on_span"]
+__all__ = ["Block", "Guarded", "facts_of_error", "on_span"]
 
 SCOPE = "otel_agentrec"
 
 
-class Block:
-    """A span that is the current one while its block runs. Its telemetry never raises."""
-
-    _span: Span
-    _kind = ""
-    _operation = ""
-    _run: AgentRun
-
-    def __init__(self) -> None:
-        self._facts: dict[str, Any] = {}
-        self._attached: Token[Any] | None = None
-        self._span = trace.INVALID_SPAN
-        self._view = SpanView("", "", None, "")
-        self.trace_id = self.span_id = ""
+class Guarded:
+    """A ``with`` or ``async with`` block. What goes wrong where it begins and ends is counted and never raised."""
 
     def __enter__(self) -> Self:
         PROCESS.run("agent_run", self._begin)
@@ -65,6 +53,22 @@ class Block:
 
     def _finish(self, error: BaseException | None) -> None:
         raise NotImplementedError
+
+
+class Block(Guarded):
+    """A span that is the current one while its block runs."""
+
+    _span: Span
+    _kind = ""
+    _operation = ""
+    _run: AgentRun
+
+    def __init__(self) -> None:
+        self._facts: dict[str, Any] = {}
+        self._attached: Token[Any] | None = None
+        self._span = trace.INVALID_SPAN
+        self._view = SpanView("", "", None, "")
+        self.trace_id = self.span_id = ""
 
     def _open(self, name: str, kind: SpanKind, attributes: dict[str, Any], above: AgentRun | None) -> None:
         """Start the span below the run ``above``, and make it the current one."""
