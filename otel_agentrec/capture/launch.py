@@ -125,7 +125,7 @@ def program_of(cmd: list[str], environ: Mapping[str, str]) -> list[str]:
             return [sys.executable, found, *cmd[1:]]
         raise UsageError(
             f"{cmd[0]} is not a Python program",
-            "let it send OTLP/JSON to a Collector with a file exporter, then: otel-agentrec ingest FILE --out DIR",
+            "start otel-agentrec serve --out DIR, and point the OTLP exporter of the program at it (docs/serve.md)",
         )
     deaf = _deaf(started.options) if started.kind == "python" else ""
     if deaf:
