@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from otel_agentrec.errors import UsageError
+from otel_agentrec.nodes.text import legible
 from otel_agentrec.records import NodeIoRecord
 
 __all__ = ["Filter", "texts"]
@@ -78,8 +79,9 @@ def texts(record: NodeIoRecord) -> Iterator[str]:
     stack: list[Json] = [record.error, record.reasoning_text, record.outputs, record.output_text, record.inputs]
     while stack:
         value = stack.pop()
-        if isinstance(value, str):
-            yield value
+        text = legible(value)
+        if text is not None:
+            yield text
         elif isinstance(value, dict):
             stack.extend(value.values())
         elif isinstance(value, (list, tuple)):

@@ -22,6 +22,7 @@ from otel_agentrec.cli.wording import (
     token_pair,
     tokens,
 )
+from otel_agentrec.nodes.text import legible
 from otel_agentrec.records import NodeIoRecord, NodeType
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ def _question(record: NodeIoRecord) -> str:
     for message in reversed(messages if isinstance(messages, list) else []):
         if isinstance(message, dict) and message.get("role") == "user":
             parts = message.get("parts") or []
-            return plain(" ".join(str(p.get("content") or "") for p in parts if isinstance(p, dict)), WORDS)
+            words = [legible(p.get("content")) or str(p.get("content") or "") for p in parts if isinstance(p, dict)]
+            return plain(" ".join(words), WORDS)
     return ""
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from otel_agentrec.cli.terminal import plain
+from otel_agentrec.nodes.text import legible
 from otel_agentrec.records import NodeIoRecord, NodeType
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def said(record: NodeIoRecord, limit: int) -> str:
     """What came out, in one line: the error, the text, the calls asked for, or the result."""
     if record.error:
         error = record.error
-        words = [str(word) for word in (error.get("type"), error.get("message")) if word]
+        words = [legible(word) or str(word) for word in (error.get("type"), error.get("message")) if word]
         return plain(": ".join(words), limit)
     if record.output_text:
         return plain(record.output_text, limit)
@@ -171,8 +172,9 @@ def _brief(value: Json, limit: int) -> str:
     """A value in one line: text as it is, an object without its outer braces as ``key=value``."""
     if value is None:
         return ""
-    if isinstance(value, str):
-        return plain(value, limit)
+    text = legible(value)
+    if text is not None:
+        return plain(text, limit)
     if isinstance(value, dict) and value and all(not isinstance(v, (dict, list)) for v in value.values()):
         return plain(", ".join(f"{k}={_scalar(v)}" for k, v in value.items()), limit)
     return plain(json.dumps(value, ensure_ascii=False, default=str), limit)

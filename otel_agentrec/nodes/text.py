@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
@@ -15,6 +16,7 @@ __all__ = [
     "answers_last",
     "calls_in",
     "is_cut",
+    "legible",
     "parsed",
     "reasoning_in",
     "responses_in",
@@ -47,6 +49,18 @@ def parsed(value: Json) -> Json:
         return value
 
 
+def legible(value: Json) -> str | None:
+    """A text as people read and search it: one with half a character (``{"$u16": …}``) gets U+FFFD there. None: no text."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict) or len(value) != 1 or not isinstance(value.get("$u16"), str):
+        return None
+    try:
+        return base64.b64decode(value["$u16"], validate=True).decode("utf-16-be", "replace")
+    except ValueError:
+        return None
+
+
 def is_cut(value: Json) -> bool:
     """Does this text look like JSON that was cut off?"""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
@@ -75,9 +89,8 @@ def _parts(messages: Json) -> Iterable[tuple[int, dict[str, Json]]]:
 
 
 def _texts(messages: Json, kind: str) -> list[tuple[int, str]]:
-    return [
-        (i, p["content"]) for i, p in _parts(messages) if p.get("type") == kind and isinstance(p.get("content"), str)
-    ]
+    told = [(i, legible(p.get("content"))) for i, p in _parts(messages) if p.get("type") == kind]
+    return [(i, text) for i, text in told if text is not None]
 
 
 def text_in(messages: Json) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 from otel_agentrec import AgentRecSpanProcessor, read_nodes, verify
+from otel_agentrec.cli.filters import Filter, pattern
+from otel_agentrec.cli.timeline import turns
+from otel_agentrec.cli.wording import asked, said
+from otel_agentrec.journal.normal import denormalise
 
 
 class Bad:
@@ -87,3 +92,23 @@ def test_a_hostile_value_costs_only_its_span(provider: TracerProvider, tmp_path:
     report = verify(tmp_path / "rec")
     assert report.exit_code == 0, report.to_json()
     assert len(found) == 2 + made, "a hostile span is recorded too, as far as it can be"
+
+
+def test_half_a_character_hides_no_words(tmp_path: Path) -> None:
+    half = "hello \ud83d there"
+    messages = json.dumps([{"role": "user", "parts": [{"type": "text", "content": half}]}])
+    provider = TracerProvider()
+    provider.add_span_processor(AgentRecSpanProcessor(tmp_path / "rec"))
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "m"}
+    with provider.get_tracer("t").start_as_current_span("chat m") as span:
+        span.set_attributes(attributes | {"gen_ai.input.messages": messages, "gen_ai.output.messages": messages})
+    provider.shutdown()
+    (node,) = read_nodes(tmp_path / "rec")
+    legible = "hello \ufffd there"
+    assert node.output_text == legible
+    assert asked(node, 80) == f"user: {legible}" and said(node, 80) == legible
+    assert Filter(grep=pattern("hello . there")).fits(node)
+    ((part,),) = (message["parts"] for message in node.inputs["messages"])
+    assert denormalise(part["content"]) == half  # the exact text stays
+    (turn,) = turns([node], lambda record: record)
+    assert turn.question == legible

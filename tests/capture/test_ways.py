@@ -263,6 +263,18 @@ def test_an_interpreter_without_the_package_is_told_so_in_one_line(bare: Shell) 
     assert "-m pip install 'otel-agentrec[run]'" in line
 
 
+def test_an_environment_in_which_the_sdk_does_not_start_is_told_apart_from_a_missing_package(bare: Shell) -> None:
+    bare.env["OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"] = "-7"
+    bare.write("app.py", "print('it ran')")
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{RUN}", str(bare.rec), sys.executable, "app.py"],
+        cwd=bare.path, env=bare.env, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT must be" in line and "pip install" not in line
+
+
 class TestWhatIsRefused:
     def refuse(self, tmp_path: Path, *cmd: str) -> UsageError:
         with pytest.raises(UsageError) as error:

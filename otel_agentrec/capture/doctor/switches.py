@@ -10,12 +10,23 @@ from otel_agentrec.capture.doctor.interpreter import Interpreter
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.settings import Settings, unknown_names
 
-__all__ = ["check_limits", "check_sampler", "check_settings", "check_switches"]
+__all__ = ["LIMITS", "check_limits", "check_sampler", "check_settings", "check_switches"]
 
 Environ = Mapping[str, str]
 
 SDK_COUNT = 128
 """Attributes of a span that OTel's SDK keeps unless told otherwise; beyond it the oldest are dropped."""
+LIMITS = (
+    "OTEL_ATTRIBUTE_COUNT_LIMIT",
+    "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT",
+    "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT",
+    "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT",
+    "OTEL_SPAN_EVENT_COUNT_LIMIT",
+    "OTEL_SPAN_LINK_COUNT_LIMIT",
+    "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT",
+    "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT",
+)
+"""The variables that OTel's SDK reads as a number, and does not start when one is none."""
 SAFE_COUNT = 1_024
 SAFE_LENGTH = 1_048_576
 
@@ -129,6 +140,15 @@ def check_limits(environ: Environ, flat: bool) -> Iterator[Finding]:
     Args:
         flat: an instrumentation is installed that spreads each message over several attributes.
     """
+    for name in LIMITS:
+        value = environ.get(name, "").strip()
+        if value and not value.isdecimal():
+            yield problem(
+                f"limits.unreadable.{name}",
+                f"{name}={value} is no limit",
+                "OpenTelemetry's SDK refuses to start with it",
+                f"unset {name}, or give a whole number from 0 on",
+            )
     name, count = _limit(environ, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT")
     raise_it = f"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT={4 * SAFE_COUNT}"
     if count is not None and count < SDK_COUNT:
@@ -162,10 +182,10 @@ def check_limits(environ: Environ, flat: bool) -> Iterator[Finding]:
         ("OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", SAFE_LENGTH),
         ("OTEL_SPAN_EVENT_COUNT_LIMIT", 128),
     ):
-        _, value = _limit(environ, name)
-        if value is not None and value < least:
+        _, number = _limit(environ, name)
+        if number is not None and number < least:
             yield note(
-                f"limits.{name}", f"{name}={value}", "messages that come in events are cut or dropped", f"unset {name}"
+                f"limits.{name}", f"{name}={number}", "messages that come in events are cut or dropped", f"unset {name}"
             )
 
 

@@ -31,10 +31,11 @@ def _start_recording() -> None:
         from otel_agentrec.capture.bootstrap import start
     except Exception as error:
         if is_the_command:
-            sys.stderr.write(
-                "otel-agentrec: %s can't record, it lacks this package (%s): %s -m pip install 'otel-agentrec[run]'\n"  # noqa: UP031
-                % (sys.executable, error, sys.executable)
-            )
+            if isinstance(error, (ImportError, SyntaxError)):
+                why = "it lacks this package (%s): %s -m pip install 'otel-agentrec[run]'" % (error, sys.executable)  # noqa: UP031
+            else:  # OpenTelemetry reads variables when it is imported
+                why = "OpenTelemetry does not start here (%s); otel-agentrec doctor says more" % error  # noqa: UP031
+            sys.stderr.write("otel-agentrec: %s can't record, %s\n" % (sys.executable, why))  # noqa: UP031
             sys.stderr.flush()
             os._exit(2)
         return

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from opentelemetry.sdk.trace import SpanLimits
 
 from otel_agentrec.capture.doctor.finding import Finding
 from otel_agentrec.capture.doctor.interpreter import interpreter_at, our_interpreter
-from otel_agentrec.capture.doctor.switches import check_limits, check_sampler, check_settings, check_switches
+from otel_agentrec.capture.doctor.switches import LIMITS, check_limits, check_sampler, check_settings, check_switches
 from tests.capture.doctor.environments import environment
 
 
@@ -57,6 +58,18 @@ def test_few_attributes_lose_the_beginning(environ: dict[str, str], flat: bool, 
 def test_short_values_cut_messages(value: str, level: str) -> None:
     found = one(list(check_limits({"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": value}, False)), "limits.length")
     assert found.level == level
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("value", ["-7", "many", "1.5", "none"])
+def test_a_limit_with_which_the_sdk_does_not_start_is_a_problem(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = one(list(check_limits({name: value}, False)), f"limits.unreadable.{name}")
+    assert found.level == "problem" and name in found.mend
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match=name):
+        SpanLimits()
 
 
 def test_limits_of_events_are_noted() -> None:
