@@ -24,7 +24,7 @@ def examine(cmd: Sequence[str] = (), environ: Environ | None = None) -> list[Fin
     environ = os.environ if environ is None else environ
     asked = program.read_program(cmd, environ) if cmd else None
     python = (asked.python if asked is not None else None) or our_interpreter()
-    return list(_all(asked, python, environ))
+    return list(_all(asked, python, asked.environ if asked is not None else environ))
 
 
 def _all(asked: program.Program | None, python: Interpreter, environ: Environ) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def _all(asked: program.Program | None, python: Interpreter, environ: Environ) -
     yield from place.check_place(environ.get("OTEL_AGENTREC_PATH") or "agentrec")
     yield from packages.check_extras()
     if asked is not None:
-        yield from program.check_program(asked, environ)
+        yield from program.check_program(asked)
     elif environ.get("OTEL_AGENTREC_PATH") and environ.get("OTEL_PYTHON_TRACER_PROVIDER") != "agentrec":
         yield note(
             "way",

@@ -124,8 +124,11 @@ def _packages(places: Iterable[str]) -> dict[str, Distribution]:
     """What is installed there; of two under one name Python sees the first."""
     found: dict[str, Distribution] = {}
     for package in distributions(path=list(places)):
-        name = package.metadata["Name"]
-        if name:
+        try:
+            name, version = package.metadata["Name"], package.version
+        except Exception:  # what a broken or interrupted installation left behind
+            continue
+        if name and version:
             found.setdefault(name_of(name), package)
     return found
 

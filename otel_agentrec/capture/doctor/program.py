@@ -6,9 +6,10 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from otel_agentrec.capture.doctor.commandline import unwrapped
 from otel_agentrec.capture.doctor.finding import Finding, note, ok, problem
 from otel_agentrec.capture.doctor.instrumentations import LIBRARIES, covered
 from otel_agentrec.capture.doctor.interpreter import Interpreter, interpreter_at, our_interpreter
@@ -36,6 +37,7 @@ class Program:
     words: the command, without what launches it.
     launcher: ``run`` or ``opentelemetry-instrument`` where the command says so, ``other`` for shells and the like.
     python: its interpreter's environment; None when that can't be told.
+    environ: its environment.
     source: the text of the program; empty where it is not one file.
     refusal: why ``otel-agentrec run`` would not start it.
     """
@@ -43,6 +45,7 @@ class Program:
     words: tuple[str, ...]
     launcher: str = ""
     python: Interpreter | None = None
+    environ: Environ = field(default_factory=dict, repr=False)
     source: str = ""
     refusal: UsageError | None = None
 
@@ -61,7 +64,7 @@ class Program:
 
 def read_program(cmd: Sequence[str], environ: Environ) -> Program:
     """What can be told of a command without running it."""
-    words, launcher = _unwrapped(list(cmd))
+    words, launcher, environ = unwrapped(list(cmd), environ)
     more = [place for place in environ.get("PYTHONPATH", "").split(os.pathsep) if place]
     refusal = None
     try:
@@ -72,30 +75,16 @@ def read_program(cmd: Sequence[str], environ: Environ) -> Program:
     if found is None or (started_by(Path(found), []).kind is None and is_python_source(Path(found))):
         is_source = bool(words) and is_python_source(Path(words[0]))
         python = our_interpreter(more) if is_source else None
-        return Program(tuple(words), launcher, python, _source(words[:1]) if is_source else "", refusal)
+        return Program(tuple(words), launcher, python, environ, _source(words[:1]) if is_source else "", refusal)
     started = started_by(Path(found), words[1:])
     if started.kind == "launcher":
-        return Program(tuple(words), launcher or "other", None, "", refusal)
+        return Program(tuple(words), launcher or "other", None, environ, "", refusal)
     if started.interpreter is None:
-        return Program(tuple(words), launcher, None, "", refusal)
+        return Program(tuple(words), launcher, None, environ, "", refusal)
     interpreter = shutil.which(started.interpreter, path=environ.get("PATH"))
     python = interpreter_at(Path(interpreter), more) if interpreter is not None else None
     is_script = Path(found).name != Path(started.interpreter).name
-    return Program(tuple(words), launcher, python, _source([found] if is_script else started.options), refusal)
-
-
-def _unwrapped(words: list[str]) -> tuple[list[str], str]:
-    """The command below ``otel-agentrec run`` or ``opentelemetry-instrument``, and which of them."""
-    name = Path(words[0]).name if words else ""
-    if name == "otel-agentrec" and words[1:2] == ["run"]:
-        rest = words[2:]
-        return (rest[rest.index("--") + 1 :] if "--" in rest else rest), "run"
-    if name == "opentelemetry-instrument":
-        rest = words[1:]
-        while rest and rest[0].startswith("--"):
-            rest = rest[1:] if "=" in rest[0] else rest[2:]
-        return rest, "opentelemetry-instrument"
-    return words, ""
+    return Program(tuple(words), launcher, python, environ, _source([found] if is_script else started.options), refusal)
 
 
 def _source(options: Sequence[str]) -> str:
@@ -124,7 +113,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def check_program(program: Program, environ: Environ) -> Iterator[Finding]:
+def check_program(program: Program) -> Iterator[Finding]:
     """Whether the command is recorded as it stands, and what else would record it."""
     refusal = program.refusal
     if refusal is not None:
@@ -138,7 +127,7 @@ def check_program(program: Program, environ: Environ) -> Iterator[Finding]:
         yield note("program.python", f"{program.words[0]}: {why}", "the findings above are about this interpreter")
     else:
         yield from _imports(program, program.python)
-    yield _as_it_stands(program, environ)
+    yield _as_it_stands(program, program.environ)
 
 
 def _imports(program: Program, python: Interpreter) -> Iterator[Finding]:
@@ -159,7 +148,10 @@ def _as_it_stands(program: Program, environ: Environ) -> Finding:
     path = environ.get("OTEL_AGENTREC_PATH")
     if program.launcher == "run":
         return ok(id, f"{program.line} is recorded", "otel-agentrec run starts the instrumentations too")
+    by_file = "agentrec" in _text(Path(environ.get("OTEL_CONFIG_FILE") or os.devnull))
     if program.launcher == "opentelemetry-instrument":
+        if by_file:
+            return ok(id, f"{program.line} is recorded", "the file that OTEL_CONFIG_FILE names asks for agentrec")
         if path:
             return ok(
                 id, f"{program.line} is recorded", "opentelemetry-instrument finds otel-agentrec by its entry points"
@@ -183,11 +175,12 @@ def _as_it_stands(program: Program, environ: Environ) -> Finding:
             "only if it sets no provider of its own, and starts its instrumentations itself",
             run,
         )
-    if program.names("opentelemetry") and path and "agentrec" in environ.get("OTEL_TRACES_EXPORTER", ""):
+    by_exporter = bool(path) and "agentrec" in environ.get("OTEL_TRACES_EXPORTER", "")
+    if program.names("opentelemetry") and (by_file or by_exporter):
         return note(
             id,
-            f"{program.line} is recorded by OTEL_TRACES_EXPORTER",
-            "only if it runs OpenTelemetry's configurator; without starts, and a kill loses what waits in the batch",
+            f"{program.line} is recorded by {'OTEL_CONFIG_FILE' if by_file else 'OTEL_TRACES_EXPORTER'}",
+            "only if it runs OpenTelemetry's configurator",
             run,
         )
     if path:

@@ -56,6 +56,28 @@ def test_opentelemetry_instrument_without_a_path(here: Path) -> None:
     assert mend.startswith("OTEL_AGENTREC_PATH=agentrec opentelemetry-instrument ")
 
 
+def test_what_a_command_sets_itself_counts(here: Path) -> None:
+    python = [sys.executable, "app.py"]
+    assert way("env", "OTEL_AGENTREC_PATH=x", "opentelemetry-instrument", *python)[0] == "ok"
+    assert way("opentelemetry-instrument", "--agentrec_path=x", "--traces_exporter", "none", *python)[0] == "ok"
+    for run in (
+        ["otel-agentrec", "run", "--out", "x"],
+        [sys.executable, "-m", "otel_agentrec", "run", "--out=x", "--"],
+    ):
+        found = examined(*run, *python)
+        assert found["program.way"].level == "ok"
+        assert str(here / "x") in found["path"].what
+    disabled = examined("opentelemetry-instrument", "--sdk_disabled", "true", *python)
+    assert disabled["otel.disabled"].level == "problem"
+
+
+def test_a_configuration_file_may_ask_for_it(here: Path) -> None:
+    (here / "otel.yaml").write_text("instrumentation/development: {python: {agentrec: {path: rec}}}")
+    file = {"OTEL_CONFIG_FILE": "otel.yaml"}
+    assert way("opentelemetry-instrument", sys.executable, "app.py", **file)[0] == "ok"
+    assert way(sys.executable, "app.py", **file)[0] == "note", "plain python does not read it"
+
+
 def test_an_exporter_by_name_needs_a_configurator(here: Path) -> None:
     (here / "app.py").write_text("from opentelemetry.distro import OpenTelemetryConfigurator\n")
     assert way(sys.executable, "app.py", **PATH, OTEL_TRACES_EXPORTER="otlp,agentrec")[0] == "note"
@@ -117,6 +139,15 @@ class TestAnotherInterpreter:
         assert "1.0 is installed there" in examined(str(python), "app.py")["agentrec"].what
         (site(here / "env") / "more.pth").unlink()
         assert "1.0" in examined(str(python), "app.py", PYTHONPATH=str(site(here / "other")))["agentrec"].what
+
+
+def test_what_a_broken_installation_left_behind_is_passed_over(here: Path) -> None:
+    python = environment(here / "env", otel_agentrec="1.0")
+    for name, text in (("empty-1.0", ""), ("no_version", "Metadata-Version: 2.1\nName: no-version\n")):
+        (site(here / "env") / f"{name}.dist-info").mkdir()
+        (site(here / "env") / f"{name}.dist-info" / "METADATA").write_text(text)
+    (site(here / "env") / "bare-1.0.dist-info").mkdir()
+    assert "1.0 is installed there" in examined(str(python), "app.py")["agentrec"].what
 
 
 @pytest.mark.parametrize(
