@@ -85,14 +85,15 @@ def _assign(table: Table, source: Source) -> dict[Span, list[Place]]:
     said.sort(key=lambda x: (x.time or 0, x.place))
     calls = _Calls(table, {_program(x.scope) for x in said})
     tools = _tools(table, {x.ident for x in said if x.ident})
-    asked: set[Span] = set()
+    said = list(_once(said, source))
+    meant: dict[Saying, Span | None] = {x: tools.get((x.trace, x.ident)) for x in said if x.ident}
+    meant.update(calls.meant_by([x for x in said if not x.ident and not x.is_answer]))
+    meant.update(calls.meant_by([x for x in said if not x.ident and x.is_answer][::-1]))
     told: dict[Span, list[Place]] = defaultdict(list)
-    for x in _once(said, source):
-        s = tools.get((x.trace, x.ident)) if x.ident else calls.meant(x, asked)
+    for x in said:
+        s = meant.get(x)
         if s is not None:
             told[s].append(x.place)
-            if not x.is_answer and not x.ident:
-                asked.add(s)
     return told
 
 
@@ -161,26 +162,41 @@ class _Calls:
         self._below = {key: _Open(spans) for key, spans in below.items()}
         self._within = {key: _Open(spans) for key, spans in within.items()}
 
-    def meant(self, x: Saying, asked: Collection[Span]) -> Span | None:
-        """The call that a log record tells of; None when that is not told.
+    def meant_by(self, said: Iterable[Saying]) -> Iterator[tuple[Saying, Span]]:
+        """(log record, the call that it tells of), of those that leave no doubt.
 
         Args:
-            asked: calls that are known to have been asked something.
+            said: questions in the order in which they were told, or answers the last one first.
         """
-        time = x.time or 0
-        scope = _program(x.scope)
+        known: set[Span] = set()
+        for x in said:
+            found = self._open_around(x)
+            if not found:
+                continue
+            best, *others = sorted(found, key=_end) if x.is_answer else found
+            # that two calls began (or will end) and neither has been told of: it may be either
+            if not any(s not in known and _expects(s, x) for s in others):
+                known.add(best)
+                yield x, best
+
+    def _open_around(self, x: Saying) -> list[Span]:
+        """The calls that were open when a log record was emitted and fit what it names, the latest first."""
+        scope, time = _program(x.scope), x.time or 0
         direct = self._below.get((scope, x.trace, x.span))
         found = direct.at(time) if direct is not None else []
-        if not found:
-            within = self._within.get((scope, x.trace))
-            near = within.at(time) if within is not None else []
-            named = self._table.get(x.trace, x.span) if x.span else None
-            found = [s for s in near if named is not None and named in s.lineage()] or near[: len(near) == 1]
-        if x.is_answer or len(found) < 2:
-            return min(found, key=_end, default=None)
-        latest, *earlier = found
-        waiting = any(s not in asked and not s.marks & SAID for s in earlier)
-        return None if waiting else latest  # two calls began, and neither has been told of: it may be either
+        if found:
+            return found
+        within = self._within.get((scope, x.trace))
+        near = within.at(time) if within is not None else []
+        named = self._table.get(x.trace, x.span) if x.span else None
+        return [s for s in near if named is not None and named in s.lineage()] or near[: len(near) == 1]
+
+
+def _expects(s: Span, x: Saying) -> bool:
+    """Is a log record to be expected that tells the like of a call?"""
+    if x.is_answer:
+        return not s.marks & (PUT_OUT | FAILED) and s.tokens_out is not None
+    return not s.marks & SAID
 
 
 def _end(s: Span) -> int:

@@ -1,8 +1,8 @@
 """One call, one record: find the spans that several instrumentations made of the same call.
 
 Spans are the same call when one of these holds: equal response id (of a tool: call id) and different scopes; one nested
-in the other; different scopes, one interval inside the other, and nothing that both tell differs, with only one
-candidate. Equal response ids from spans of one scope that are not nested are two calls: some servers repeat ids.
+in the other; different scopes, one interval inside the other, and nothing that both tell differs, with no doubt which is
+meant. Equal response ids from spans of one scope that are not nested are two calls: some servers repeat ids.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from otel_agentrec.journal.facts import Kind
+from otel_agentrec.nodes.partners import partners
 from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, MERGED, OPEN, OUTERMOST, SAID, Span
 from otel_agentrec.nodes.source import Source
 from otel_agentrec.nodes.table import Table
@@ -149,32 +150,30 @@ def _overlap(a: Span, b: Span) -> int:
 
 
 def _by_interval(spans: list[Span], groups: _Groups, say: Say) -> None:
-    """Different scopes, one interval inside the other, nothing that both tell differs, only one candidate."""
+    """Different scopes, one interval inside the other, nothing that both tell differs, and no doubt who belongs to whom."""
     timed = [s for s in spans if s.start is not None and s.end is not None and s.state == ENDED]
     starts = [s.start or 0 for s in timed]
     longest = max((s.end - s.start for s in timed if s.end and s.start), default=0)
-    fits: dict[Span, list[Span]] = defaultdict(list)
+    fits: list[tuple[Span, Span]] = []
     for i, inner in enumerate(timed):
         assert inner.start is not None and inner.end is not None
         low = bisect.bisect_left(starts, inner.start - longest)
         for outer in timed[low:i]:  # sorted: a span around this one stands before it
             if outer.end is None or outer.end < inner.end or outer.scope == inner.scope:
                 continue
-            if outer not in groups.of(inner) and _compatible(outer, inner):
-                fits[inner].append(outer)
-                fits[outer].append(inner)
-    pairs = []
-    for s, candidates in fits.items():
-        for other in candidates:
-            if _same_content(s, other, say):
-                pairs.append((s, other))
-    agreed: dict[Span, dict[str | None, list[Span]]] = defaultdict(lambda: defaultdict(list))
-    for s, other in pairs:
-        agreed[s][other.scope].append(other)
-    for s, by_scope in agreed.items():
-        for candidates in by_scope.values():
-            if len(candidates) == 1 and agreed[candidates[0]][s.scope] == [s]:
-                groups.join(s, candidates[0])
+            if (
+                not _are_settled(outer, inner, groups)
+                and _compatible(outer, inner)
+                and _same_content(outer, inner, say)
+            ):
+                fits.append((outer, inner))
+    for outer, inner in list(partners(fits)):
+        groups.join(outer, inner)
+
+
+def _are_settled(a: Span, b: Span, groups: _Groups) -> bool:
+    """Does another span of the one's scope tell of the other's call already?"""
+    return any(s.scope == a.scope for s in groups.of(b)) or any(s.scope == b.scope for s in groups.of(a))
 
 
 def _compatible(a: Span, b: Span) -> bool:

@@ -189,6 +189,58 @@ def test_an_interval_that_fits_two_calls_is_merged_with_neither():
     assert len(spans(t)) == 3
 
 
+def test_of_calls_side_by_side_those_that_begin_and_end_closest_are_one():
+    t = Telling()
+    for i, (start, end) in enumerate([(0, 30), (2, 20), (4, 40)]):
+        t.model(f"outer{i}", trace=f"o{i}", at=(start, end), scope="a", facts={"outputTokens": 7})
+        t.model(f"inner{i}", trace=f"i{i}", at=(start + 1, end - 1), scope="b", facts={"outputTokens": 7})
+    assert sorted(spans(t)) == [(f"outer{i}", [f"inner{i}"]) for i in range(3)]
+
+
+def test_of_calls_side_by_side_those_below_the_same_span_are_one():
+    t = Telling()
+    for i in range(3):
+        t.agent(f"agent{i}", trace=f"t{i}", at=(0, 40))
+        t.model(f"outer{i}", parent=f"agent{i}", trace=f"t{i}", at=(1, 30 + i), scope="a", facts={"outputTokens": 7})
+        t.model(f"inner{i}", parent=f"agent{i}", trace=f"t{i}", at=(4 - i, 20), scope="b", facts={"outputTokens": 7})
+    assert sorted(spans(t)) == [(f"outer{i}", [f"inner{i}"]) for i in range(3)]
+
+
+def test_of_calls_side_by_side_each_has_a_partner():
+    t = Telling()
+    for scope, intervals in (("a", [(0, 10), (1, 20), (2, 30)]), ("b", [(4, 9), (3, 19), (5, 29)])):
+        for i, at in enumerate(intervals):
+            t.model(f"{scope}{i}", trace=f"{scope}{i}", at=at, scope=scope, facts={"outputTokens": 7})
+    assert sorted(spans(t)) == [(f"a{i}", [f"b{i}"]) for i in range(3)], "only b0 fits into a0, so b1 is left for a1"
+
+
+def test_one_call_too_many_is_a_doubt():
+    t = Telling()
+    for scope, intervals in (("a", [(0, 10), (1, 20), (2, 30)]), ("b", [(4, 9), (5, 29)])):
+        for i, at in enumerate(intervals):
+            t.model(f"{scope}{i}", trace=f"{scope}{i}", at=at, scope=scope, facts={"outputTokens": 7})
+    assert len(spans(t)) == 5
+
+
+def test_the_outer_instrumentation_is_mostly_the_same():
+    t = Telling()
+    for i in range(3):
+        at = 100 * i
+        t.model(f"outer{i}", trace=f"o{i}", at=(at, at + 9), scope="a", facts={"outputTokens": 7})
+        t.model(f"inner{i}", trace=f"i{i}", at=(at + 1, at + 8), scope="b", facts={"outputTokens": 7})
+    t.model("outer3", trace="o3", at=(2, 7), scope="a", facts={"outputTokens": 7})
+    t.model("inner3", trace="i3", at=(3, 6), scope="b", facts={"outputTokens": 7})
+    assert sorted(spans(t)) == [(f"outer{i}", [f"inner{i}"]) for i in range(4)], "inner0 around outer3 is no pair"
+
+
+def test_when_the_beginnings_and_the_ends_disagree_nothing_is_merged():
+    t = Telling()
+    t.model("one", trace="t1", at=(0, 20), scope="a", facts={"outputTokens": 7})
+    t.model("two", trace="t2", at=(1, 30), scope="a", facts={"outputTokens": 7})
+    t.model("which", trace="t3", at=(2, 19), scope="b", facts={"outputTokens": 7})
+    assert len(spans(t)) == 3
+
+
 def test_an_mcp_call_inside_execute_tool_is_one_tool():
     t = Telling()
     t.tool("outer", at=(0, 9), scope="agents", facts=does("search", '{"q":1}', None, "c1"))

@@ -151,6 +151,27 @@ def test_when_two_calls_began_before_either_was_told_of_nothing_is_guessed():
     assert all(heard(r) == ([], None) for r in records(t).values())
 
 
+def test_when_two_answers_are_told_before_either_call_ends_nothing_is_guessed():
+    t = Telling()
+    counted = {"outputTokens": 7}
+    t.model("m1", at=(0, 30), facts=counted)
+    t.model("m2", trace="t2", at=(0, 31), facts=counted)
+    t.log(said("one"), 28)
+    t.log(said("two"), 29)
+    assert all(heard(r) == ([], None) for r in records(t).values())
+
+
+@pytest.mark.parametrize(
+    "other", [{"status": "error", "outputTokens": 7}, {}, {"outputTokens": 7, "outputText": "own"}]
+)
+def test_a_call_that_has_no_answer_to_tell_does_not_make_others_doubtful(other):
+    t = Telling()
+    t.model("m1", at=(0, 30), facts=other)
+    t.model("m2", trace="t2", at=(0, 20), facts={"outputTokens": 7})
+    t.log(said("two"), 19)
+    assert records(t)["m2"].output_text == "two"
+
+
 def test_a_call_that_tells_itself_what_it_was_asked_does_not_make_others_doubtful():
     t = Telling()
     t.model("m1", at=(0, 30), facts={"messages": [text("user", "mine")]})
