@@ -26,6 +26,7 @@ ROWS = (
     "on_end written 1 KB",
     "on_end written 6 KB",
     "written 6 KB over its parts",
+    "redaction 6 KB",
     "records per second",
 )
 SPANS = 400
@@ -88,6 +89,7 @@ def rows(quick: bool) -> Iterator[tuple[str, float]]:
     with tempfile.TemporaryDirectory() as scratch:
         batch = BatchSpanProcessor(Nowhere(), max_queue_size=100_000, schedule_delay_millis=50)
         ours = AgentRecSpanProcessor(str(Path(scratch) / "recording"))
+        open_gate = AgentRecSpanProcessor(str(Path(scratch) / "unredacted"), redact="off")
         later = AgentRecSpanProcessor(str(Path(scratch) / "deferred"), durability="deferred", queue="1000000")
         plain = os.open(Path(scratch) / "plain", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         taken: dict[str, list[float]] = {}
@@ -104,6 +106,7 @@ def rows(quick: bool) -> Iterator[tuple[str, float]]:
             note("1 KB", each(ours.on_end, model_spans(1_000, turn, ours)))
             spans = model_spans(6_000, turn, ours)
             note("6 KB", each(ours.on_end, spans))
+            note("6 KB, redaction off", each(open_gate.on_end, model_spans(6_000, turn, open_gate)))
             note("parts", each(parts(plain), spans))
         cost = {name: statistics.median(seconds[1:]) for name, seconds in taken.items()}
         yield "on_end foreign", cost["foreign"] / cost["batch"]
@@ -112,8 +115,10 @@ def rows(quick: bool) -> Iterator[tuple[str, float]]:
         yield "on_end written 1 KB", cost["1 KB"] / cost["batch"]
         yield "on_end written 6 KB", cost["6 KB"] / cost["batch"]
         yield "written 6 KB over its parts", cost["6 KB"] / cost["parts"]
+        yield "redaction 6 KB", cost["6 KB"] / cost["6 KB, redaction off"]
         yield "records per second", sustained(ours, 2.0 if quick else 10.0)
         ours.shutdown()
+        open_gate.shutdown()
         later.shutdown()
         batch.shutdown()
         os.close(plain)

@@ -84,14 +84,13 @@ def suspicious(data: bytes) -> bool:
             data = data.replace(encoded, sign)
     folded = data.translate(_FOLDED)
     reverse = folded[::-1]
-    return (
-        _KEYED(reverse) is not None
-        or _HYPHENED(reverse) is not None
-        or _CAPITAL(reverse) is not None
+    return (  # whether one byte is there at all costs next to nothing
+        (b":" in data and _KEYED(reverse) is not None)
+        or (b"-" in folded and (_HYPHENED(reverse) is not None or _FLAG(folded) is not None))
+        or (b"|" in folded and _CAPITAL(reverse) is not None)
         or _BEARER(reverse) is not None
-        or _GOOGLE(reverse) is not None
-        or _FLAG(folded) is not None
-        or _PAIRS(data) is not None
+        or (b"9" in data and _GOOGLE(reverse) is not None)
+        or (b"[" in data and _PAIRS(data) is not None)
         or (b"=" in data and _ASSIGNED(reverse) is not None)
         or (b"@" in data and _USERINFO(data) is not None)
         or (b"$" in data and _NO_JSON(data) is not None)

@@ -402,6 +402,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_text_makes_a_rule_slow(redactor: Redactor, piece: str) -> None:
     """Time grows with the length: 8 times the text may take 8 times as long, and twice that for a busy machine."""

@@ -12,13 +12,15 @@ import logging
 import re
 import urllib.parse
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import json_format
 from opentelemetry import trace
 from opentelemetry._logs import LogRecord
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
@@ -29,12 +31,15 @@ from otel_agentrec import InMemoryIoCaptureSink, JsonlIoCaptureSink, ingest, rea
 from otel_agentrec.capture.configure import show_log
 from otel_agentrec.capture.emit import agent_run
 from otel_agentrec.capture.guard import log
+from otel_agentrec.capture.otlp_json import decode
 from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
+from otel_agentrec.capture.received import Receiver
 from otel_agentrec.cli.app import run as command_line
 from otel_agentrec.journal.append import append_events
 from otel_agentrec.journal.draft import NewEvent
 from otel_agentrec.journal.store import FileEventStore
 from otel_agentrec.redaction.marker import MARKER
+from otel_agentrec.settings import Settings
 from tests.redaction.secrets import DIGITS, KEPT, SHAPED
 
 CONTENT = "detached", "inline"
@@ -453,8 +458,6 @@ def test_ingest_lets_no_secret_through_either(tmp_path: Path, capfd: pytest.Capt
     provider.add_span_processor(SimpleSpanProcessor(spans))
     emit(provider.get_tracer("demo"), LoggerProvider(shutdown_on_exit=False).get_logger("demo"), planted)
     source = tmp_path / "traces.jsonl"
-    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
-
     finished = [s for s in spans.get_finished_spans() if "surrogate" not in (s.attributes or {})]
     source.write_bytes(encode_spans(finished).SerializeToString())
     report = ingest(source, tmp_path / "rec")
@@ -468,6 +471,20 @@ def test_ingest_lets_no_secret_through_either(tmp_path: Path, capfd: pytest.Capt
     command_line(["ingest", str(source), "--out", str(tmp_path / "rec2"), "--json"])
     out, err = capfd.readouterr()
     assert planted.found_in((out + err).encode()) == []
+
+
+def test_what_is_received_passes_the_gate_too(tmp_path: Path) -> None:
+    planted = Planted()
+    spans = InMemorySpanExporter()
+    provider = TracerProvider(resource=resource(planted), shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    emit(provider.get_tracer("demo"), LoggerProvider(shutdown_on_exit=False).get_logger("demo"), planted)
+    finished = [s for s in spans.get_finished_spans() if "surrogate" not in (s.attributes or {})]
+    receiver = Receiver(tmp_path / "rec", Settings.load())
+    receiver.take(decode(json.loads(json_format.MessageToJson(encode_spans(finished)))))
+    receiver.close()
+    assert [r.node_type.value for r in read_nodes(tmp_path / "rec")].count("TOOL") == 2
+    assert planted.found_in(on_disk(tmp_path / "rec")) == []
 
 
 @pytest.mark.parametrize("durability", ["written", "fsync", "deferred"])
@@ -502,9 +519,6 @@ def test_a_rule_that_fails_lets_nothing_through(tmp_path: Path) -> None:
     assert [r.node_type.value for r in records].count("MODEL") == 2
     assert processor.recorder.stats()["redacted.withheld"] > 10
     assert len(sink.records()) == len(records)
-
-
-Rule = Callable[..., Any]
 
 
 def test_off_is_off(tmp_path: Path) -> None:
