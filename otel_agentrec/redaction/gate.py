@@ -63,7 +63,8 @@ _KEYS = [name for names in ENDINGS.values() for name in names]
 _KEYED = _behind(":", [*_KEYS, *_BESIDE])
 _ASSIGNED = _behind("=", [*_KEYS, *(name for names in QUERY_ENDINGS.values() for name in names)])
 _HYPHENED = re.compile(
-    rb"-(?:k[sr](?:[^a-z0-9|]|$|[bfnrt|]\\|[0-9a-f|]{2}%)|[cdeoprsab]xox|[opusr]hg|tap|ksg|ceshw|8r|fh|mpn|taphs|ssphs|acphs|ipa-nil|1v-pod|[kt][sp]-2vsl"
+    rb"-(?:k[sr](?:[^a-z0-9|]|$|[abefnrtv0|]\\|[0-9a-f|]{2}(?:[%=]|x\\)|[0-7]{3}\\|[0-9a-f|]{4}u\\|[mk][0-9;]{0,20}\[)"
+    rb"|[cdeoprsab]xox|[opusr]hg|tap|ksg|ceshw|8r|fh|mpn|taphs|ssphs|acphs|ipa-nil|1v-pod|[kt][sp]-2vsl"
     rb"|ipyp|iax|xlpp|ylvt|ipavn|talpg|yek-terces|ppax)"
 ).search
 _CAPITAL = re.compile(rb"\|(?:ye|[ks]a|-----|(?<=az\|)a|(?<=\.\|)s|(?<=rerae\|)|(?<=c[i|]sa\|))").search

@@ -28,12 +28,31 @@ _MIXED = r"(?=[A-Za-z_-]{0,64}[0-9]|[a-z0-9_-]{0,64}[A-Z])"
 """Followed by something with a digit or a capital letter: no words joined by hyphens."""
 
 
+_ESCAPES = (
+    r"\\[abefnrtv0]",  # of a string: \n
+    r"\\x[0-9A-Fa-f]{2}",
+    r"\\[0-7]{3}",
+    r"\\u[0-9A-Fa-f]{4}",
+    r"%[0-9A-Fa-f]{2}",  # of a URL
+    r"=[0-9A-F]{2}",  # of quoted-printable mail
+    r"\x1b\[[mK]",  # of a terminal: colours, as they are and as escapes themselves (\u001b, \x1b, \033)
+    r"(?:1[bB]|33)\[[mK]",
+    *(rf"\[[0-9;]{{{n}}}[mK]" for n in range(1, 20)),
+)
+"""What may end in a letter or digit right before a secret, each of a fixed length."""
+
+
+def _begins(lead: str) -> str:
+    after = "|".join(rf"(?<={escape}{lead})" for escape in _ESCAPES)
+    return rf"(?:(?<![A-Za-z0-9]{lead})|{after})"
+
+
 def _word(lead: str) -> str:
-    """A lead (of fixed length) that begins a word, also right after an escape: ``\\n`` in a string, ``%0A`` in a URL."""
-    return rf"{lead}(?:(?<![A-Za-z0-9]{lead})|(?<=\\[bfnrt]{lead})|(?<=%[0-9A-Fa-f][0-9A-Fa-f]{lead}))"
+    """A lead (of fixed length) that begins a word, also right after an escape."""
+    return lead + _begins(lead)
 
 
-_BEGINS = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
+_BEGINS = _begins("")
 """As in :func:`_word`, for leads of several lengths."""
 
 
@@ -54,12 +73,12 @@ SHAPES = (
     _shape(
         "api-key",
         "whsec_ gsk_ r8_ hf_ npm_ shpat_ shpss_ shpca_ lin_api_ dop_v1_ pat_ lsv2_",
-        rf"{_BEGINS}(?:whsec|gsk|r8|hf|npm|shpat|shpss|shpca|lin_api|dop_v1|github_pat|lsv2_[ps][kt])_[A-Za-z0-9_]{{16,}}",
+        rf"(?=[wgrhnsldp]){_BEGINS}(?:whsec|gsk|r8|hf|npm|shpat|shpss|shpca|lin_api|dop_v1|github_pat|lsv2_[ps][kt])_[A-Za-z0-9_]{{16,}}",
     ),
     _shape(
         "api-key",
         "pypi- xai- pplx- tvly- nvapi- glpat- SECRET-KEY-",
-        rf"{_BEGINS}(?:glpat-{_MIXED}[A-Za-z0-9_-]{{16,}}|(?:pypi|xai|pplx|tvly|nvapi|AGE-SECRET-KEY)-{_MIXED}[A-Za-z0-9_-]{{24,}})",
+        rf"(?=[gpxtnA]){_BEGINS}(?:glpat-{_MIXED}[A-Za-z0-9_-]{{16,}}|(?:pypi|xai|pplx|tvly|nvapi|AGE-SECRET-KEY)-{_MIXED}[A-Za-z0-9_-]{{24,}})",
     ),
     _shape("token", "ghp_ gho_ ghu_ ghs_ ghr_", rf"{_word('gh[opusr]_')}[A-Za-z0-9_]{{16,}}"),
     _shape(

@@ -318,6 +318,20 @@ def test_prose_and_code_that_only_speak_of_secrets_stay(redactor: Redactor, text
     assert redactor.text(text) is text
 
 
+BEFORE = [
+    *(r"\n", r"\t", r"\v", r"\0", r"\x00", r"\x1b", r"\033", r"\u000a", r"\u001b", "%0A", "%3d", "=3D", "=0A"),
+    *("\x1b[m", "\x1b[K", "\x1b[0m", "\x1b[32m", "\x1b[01;31m\x1b[K", "\x1b[1;38;2;255;255;255m"),
+    *(r"\x1b[0m", r"\u001b[31m", r"\033[1;31m", r"\u001b[K", r"\033[m"),
+]
+
+
+@pytest.mark.parametrize("kind", SHAPED)
+@pytest.mark.parametrize("before", BEFORE)
+def test_an_escape_before_a_secret_does_not_hide_it(redactor: Redactor, before: str, kind: str) -> None:
+    secret = SHAPED[kind]
+    assert secret not in redactor.text(f"said{before}{secret} and more")
+
+
 @pytest.mark.parametrize("kind", SHAPED)
 @pytest.mark.parametrize("around", ["{}", "see {} there", '"{}"', "a={}", "({})", "line\n{}\nline", "<{}>"])
 def test_secrets_of_a_known_shape_are_found_anywhere(redactor: Redactor, kind: str, around: str) -> None:
