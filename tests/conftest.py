@@ -44,6 +44,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        slow = any(item.get_closest_marker(marker) for marker in MARKERS)
+        if slow and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(900))
     if config.getoption("--all"):
         return
     for item in items:
