@@ -153,7 +153,7 @@ def _survey(
                 if log.trace_id and log.span_id and dialects.log_use(log.event_name) == "join":
                     _set_aside(spill, log)
         if not known:
-            why = f": {first}" if first else ""
+            why = f": {first.removeprefix('no OTLP: ')}" if first else ""
             raise UsageError(
                 f"{file.path} holds no OTLP{why}",
                 "give what the Collector's file exporter writes, or another OTLP exporter: JSON lines with resourceSpans or "

@@ -79,12 +79,14 @@ def run_command(cmd: list[str], out: Path, env: Mapping[str, str] | None = None)
         env: the environment; default: ours.
 
     Raises:
-        UsageError: there is no such program, or it is no Python program.
+        UsageError: there is no such program, it is no Python program, or ``out`` is something else than a directory.
     """
     environ = dict(os.environ if env is None else env)
     argv = program_of(cmd, environ)
     settings = Settings.load(environ, path=str(out))
     if settings.enabled:
+        if out.exists() and not out.is_dir():
+            raise UsageError(f"{out} is no directory", "give a directory for the recording (--out)")
         environ["OTEL_AGENTREC_PATH"] = str(out.absolute())
         environ["OTEL_AGENTREC__PID"] = str(os.getpid())
         source = [] if HOME.name in ("site-packages", "dist-packages") else [str(HOME)]  # we run from a checkout

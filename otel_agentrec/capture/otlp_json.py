@@ -48,6 +48,8 @@ def decode(document: Json) -> Batch:
         for key, (signal, scope_keys) in _RESOURCES.items():
             if key in part:
                 known = True
+                if part[key] is not None and not isinstance(part[key], list):
+                    batch.faults.append(f"{key} is no list")
                 for item in _dicts(part[key]):
                     _decode_resource(item, signal, scope_keys, batch)
         for key in _NOT_OURS:

@@ -15,6 +15,13 @@ from otel_agentrec.capture.spans import CLIENT, ERROR
 from .otlp_files import TRACE, log, logs, pairs, span, traces, value
 
 
+@pytest.mark.parametrize("held", [{"a": 1}, "x", 7])
+def test_what_should_be_a_list_and_is_none_is_a_fault(held: Any) -> None:
+    batch = decode({"resourceSpans": held})
+    assert batch.known and batch.faults == ["resourceSpans is no list"]
+    assert decode({"resourceSpans": None}).faults == []
+
+
 class TestSpans:
     def test_the_standard_form(self) -> None:
         link = {"traceId": TRACE, "spanId": "00f067aa0ba902b7"}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from otel_agentrec.capture.launch import program_of
+from otel_agentrec.capture.launch import program_of, run_command
 from otel_agentrec.demo.script import Turn
 from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.errors import UsageError
@@ -284,6 +284,16 @@ class TestWhatIsRefused:
     def test_a_command_that_is_not_there(self, tmp_path: Path) -> None:
         assert "no such program" in str(self.refuse(tmp_path, "no-such-program"))
         assert "no command" in str(self.refuse(tmp_path))
+
+    @pytest.mark.parametrize("what", ["a file", "a link to /dev/null"])
+    def test_a_recording_that_is_no_directory(self, tmp_path: Path, what: str) -> None:
+        out = tmp_path / "out"
+        if what == "a file":
+            out.write_text("mine")
+        else:
+            out.symlink_to(os.devnull)
+        with pytest.raises(UsageError, match="is no directory"):
+            run_command([sys.executable, "-c", ""], out, dict(os.environ))
 
     def test_a_program_that_is_not_python(self, tmp_path: Path) -> None:
         shutil.copy(shutil.which("true") or "/bin/true", tmp_path / "agent-in-rust")
