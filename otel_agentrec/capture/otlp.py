@@ -115,9 +115,11 @@ class OtlpFile:
         # the first byte of a protobuf message, field 1, is a newline too
         if _JSON_BEGINS.match(head):
             return "json"
+        if head[:1] == b"\n":  # as the first byte of a length it would mean more than 160 MiB
+            return "protobuf message" if head.strip(_BLANK) else "json"
         if head[4:5] == b"\n" and 0 < int.from_bytes(head[:4], "big") <= MAX_LINE:
             return "protobuf"
-        return "protobuf message" if head[:1] == b"\n" and head.strip(_BLANK) else "json"
+        return "json"
 
 
 class _Counted(io.FileIO):

@@ -85,10 +85,16 @@ def _outer(s: Span) -> Span | None:
                 return None
             if s.kind == Kind.TOOL and not _same_tool(s, above):
                 return None
-            return above
+            return None if _is_later(s, above) else above
         if above.is_node or above.kind == Kind.AGENT:
             return None
     return None
+
+
+def _is_later(s: Span, above: Span) -> bool:
+    """Did a span begin after the one above it had ended? Some instrumentations leave a span current by mistake; what then
+    comes below it from the same instrumentation is another call."""
+    return s.scope == above.scope and s.start is not None and above.end is not None and s.start >= above.end
 
 
 def _same_tool(a: Span, b: Span) -> bool:

@@ -117,12 +117,35 @@ def calls_in(messages: Json) -> list[dict[str, Json]]:
 
 
 def responses_in(messages: Json) -> list[tuple[str, Json]]:
-    """The results of tool calls in messages: ``[(call id, result)]``; those without an id are left out."""
-    return [
-        (p["id"], p.get("response", p.get("result")))
-        for _, p in _parts(messages)
-        if p.get("type") == "tool_call_response" and isinstance(p.get("id"), str)
-    ]
+    """The results of tool calls in messages: ``[(call id, result)]``.
+
+    Results without an id, or with ids that no call before them has (an API may count items and calls apart), are those of the
+    calls before them that no other result names, in order, where there are as many. What is without an id then is left out.
+    """
+    found: list[tuple[Json, Json]] = []
+    calls: list[str] = []
+    results: list[tuple[Json, Json]] = []
+    for _, p in _parts(messages):
+        if p.get("type") == "tool_call":
+            if results:
+                found.extend(_named(calls, results))
+                calls, results = [], []
+            if isinstance(p.get("id"), str):
+                calls.append(p["id"])
+        elif p.get("type") == "tool_call_response":
+            results.append((p.get("id"), p.get("response", p.get("result"))))
+    found.extend(_named(calls, results))
+    return [(call_id, result) for call_id, result in found if isinstance(call_id, str)]
+
+
+def _named(calls: list[str], results: list[tuple[Json, Json]]) -> list[tuple[Json, Json]]:
+    told, known = {call_id for call_id, _ in results if isinstance(call_id, str)}, set(calls)
+    open_calls = [call_id for call_id in calls if call_id not in told]
+    unnamed = [i for i, (call_id, _) in enumerate(results) if not isinstance(call_id, str) or call_id not in known]
+    if len(open_calls) != len(unnamed):
+        return results
+    by_place = dict(zip(unnamed, open_calls, strict=True))
+    return [(by_place.get(i, call_id), result) for i, (call_id, result) in enumerate(results)]
 
 
 def answers_last(messages: Json) -> bool:

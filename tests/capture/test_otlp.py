@@ -78,6 +78,12 @@ class TestForms:
         path.write_bytes(message(1))
         assert names(path) == ["s1"]
 
+    @pytest.mark.parametrize("count", [2, 100, 2_000, 60_000])
+    def test_one_protobuf_message_of_any_size(self, tmp_path: Path, count: int) -> None:
+        path = tmp_path / "f"
+        path.write_bytes(message(*range(1, count)))
+        assert len(names(path)) == count - 1
+
     def test_progress_tells_every_byte_once(self, tmp_path: Path) -> None:
         path = write(tmp_path / "f", ONE, TWO)
         told: list[int] = []

@@ -241,6 +241,14 @@ def test_when_the_beginnings_and_the_ends_disagree_nothing_is_merged():
     assert len(spans(t)) == 3
 
 
+def test_a_call_below_one_that_had_ended_is_another_call():
+    t = Telling()
+    t.model("one", at=(0, 5), facts={"model": "m"})
+    t.model("two", parent="one", at=(6, 9), facts={"model": "m"})
+    t.model("three", parent="two", at=(9, 9), scope="log", facts={"model": "m"})
+    assert spans(t) == [("one", []), ("two", ["three"])]
+
+
 def test_an_mcp_call_inside_execute_tool_is_one_tool():
     t = Telling()
     t.tool("outer", at=(0, 9), scope="agents", facts=does("search", '{"q":1}', None, "c1"))

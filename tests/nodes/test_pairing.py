@@ -190,6 +190,16 @@ def test_a_tool_without_a_span_is_recovered_from_the_next_call(traces):
     assert [r.record_id for r in view.records("t1")][1] == tool.record_id
 
 
+def test_results_under_other_ids_are_recovered_in_the_order_of_the_calls():
+    t = Telling()
+    asked = asks(("item-1", "f", {"x": 1}), ("item-2", "f", {"x": 2}))
+    t.model("m1", parent="a", at=(0, 1), facts=asked)
+    history = [text("user", "q"), *asked["outputMessages"], answer("call-1", "one"), answer("call-2", "two")]
+    t.model("m2", parent="a", at=(2, 3), facts={"messages": history})
+    tools = [r for r in fold(t.events).records() if r.dialect == "recovered"]
+    assert [(r.inputs["arguments"], r.outputs) for r in tools] == [({"x": 1}, "one"), ({"x": 2}, "two")]
+
+
 def test_no_tool_is_recovered_where_a_span_tells_of_it():
     t = Telling()
     t.agent("a0", at=(0, 9))
