@@ -354,6 +354,7 @@ DIALECT = Dialect(
         "opentelemetry.util.genai.handler",
         "opentelemetry.instrumentation.openai_v2",
         "opentelemetry.instrumentation.google_genai",
+        "opentelemetry.instrumentation.botocore.bedrock-runtime",
         "otel_agentrec",
     ),
     key_prefixes=("gen_ai.", "mcp.method.name"),

@@ -75,6 +75,8 @@ class TestKinds:
         assert kind(view) == Kind.STEP
         assert scope_verdict(view.scope) == "agent"
         assert scope_verdict("opentelemetry.instrumentation.httpx") == "foreign"
+        assert scope_verdict("opentelemetry.instrumentation.botocore.s3") == "foreign"
+        assert scope_verdict("opentelemetry.instrumentation.botocore.bedrock-runtime") == "agent"
         assert scope_verdict("my.app") == "unknown"
 
     def test_at_start_a_type_that_nothing_tells_is_left_open(self) -> None:
