@@ -71,6 +71,17 @@ class Deferred:
             self._working.release()
         return True
 
+    def finish(self, patience: float) -> None:
+        """Work off all that waits, however long it takes; only when nothing moves for ``patience`` seconds, what is left
+        is dropped and counted."""
+        left = len(self._queue) + 1
+        while not self.drain(patience):
+            if len(self._queue) >= left:
+                self._dropped(len(self._queue), "deferred writing was stuck at shutdown")
+                self._queue.clear()
+                return
+            left = len(self._queue)
+
     def _work_off(self) -> None:
         self._worker = threading.get_ident()
         try:

@@ -213,11 +213,17 @@ class Recorder:
         done = self._background.drain(seconds)
         return (self._deferred is None or self._deferred.drain(seconds)) and done
 
+    def _write_what_waits(self) -> None:
+        """Before the end: what waits is written, or counted as dropped where nothing moves any more."""
+        self._background.drain(PATIENCE)
+        if self._deferred is not None:
+            self._deferred.finish(PATIENCE)
+
     def detach(self, processor: object) -> None:
         """The processor was shut down: its open calls are interrupted; after the last one the stream is sealed."""
         if self._closed or self._attached.pop(id(processor), None) is None:
             return
-        self._drain(PATIENCE)
+        self._write_what_waits()
         self._take(self._tracker.interrupt_open, processor)
         if not self._attached:
             self._take(self._exported.finish)
@@ -261,7 +267,7 @@ class Recorder:
         """Close the recording: open calls are interrupted, the stream is sealed, sinks are closed. Once."""
         if self._closed:
             return
-        self._drain(PATIENCE)
+        self._write_what_waits()
         self._take(self._tracker.interrupt_open, None)
         self._take(self._exported.finish)
         self._take(self._close)
