@@ -10,10 +10,16 @@ __all__ = [
     "AgentRecError",
     "ConfigurationError",
     "ExtraMissing",
+    "LedgerUnavailable",
     "RecordingBusy",
     "RecordingNotFound",
     "RecordingTampered",
     "RecordingUnreadable",
+    "ReplayDivergence",
+    "ResumeDivergence",
+    "RunStopped",
+    "ToolNotIntercepted",
+    "UnknownOutcomeError",
     "UsageError",
 ]
 
@@ -70,3 +76,56 @@ class RecordingTampered(AgentRecError):
 
     exit_code = 1
     default_hint = "otel-agentrec verify RECORDING shows file and index of the first broken line"
+
+
+class RunStopped(BaseException):
+    """The run must not go on, and no framework may turn this into text for its model.
+
+    Not an ``Exception`` on purpose: agent frameworks catch those and let the model try again. A process in which one
+    was raised for a run raises it again on every further call of that run.
+
+    Args:
+        what: one line: what happened and where.
+        hint: one line: how to go on.
+    """
+
+    exit_code = 2
+    default_hint = ""
+
+    def __init__(self, what: str, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.hint = self.default_hint if hint is None else hint
+
+
+class UnknownOutcomeError(RunStopped):
+    """An effect was begun and nobody knows whether it happened."""
+
+    exit_code = 75
+    default_hint = "find out what happened, then: otel-agentrec resolve RECORDING EFFECT --done OUTPUT | --not-done"
+
+
+class ResumeDivergence(RunStopped):
+    """The resumed program asks for something else than the recorded run did at this point."""
+
+    exit_code = 76
+    default_hint = (
+        "otel-agentrec why-miss RECORDING REQUEST.json names what differs; --on-divergence=live goes on for real"
+    )
+
+
+class ReplayDivergence(RunStopped):
+    """The replayed program asks for something that the recording does not hold."""
+
+    exit_code = 1
+
+
+class ToolNotIntercepted(RunStopped):
+    """An answer from the recording asks for a tool that would run for real."""
+
+    default_hint = "decorate it with @resumable_tool, or allow it: --rerun-tools NAME"
+
+
+class LedgerUnavailable(RunStopped):
+    """The intent to run an effect can't be made durable, so it is not run."""
+
+    default_hint = "free disk space or mend the recording; OTEL_AGENTREC_ENABLED=false runs without recording"

@@ -18,7 +18,13 @@ from otel_agentrec.schemas import FORMAT_DIRECTORY, load
 from otel_agentrec.settings import Settings
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "format.md").read_text()
-RESERVED = {"COVERAGE", "RUN_RESUMED", "FINAL_OUTPUT", "ERROR", "NODE_ANSWERED", "MODEL_RETRY", "PRUNED", "ERASED"}
+RESERVED = {"COVERAGE", "RUN_RESUMED", "FINAL_OUTPUT", "ERROR", "NODE_ANSWERED", "MODEL_RETRY", "PRUNED", "ERASED"} | {
+    "WIRE_RECORDED",
+    "EFFECT_STARTED",
+    "EFFECT_DONE",
+    "EFFECT_FAILED",
+    "EFFECT_RESOLVED",
+}
 """Types that nothing writes yet."""
 NOT_YET = {"sinks", "forkOf", "restoredFrom"}
 """Keys that nothing writes yet."""

@@ -1,0 +1,166 @@
+"""What passes an interception point, and who may answer there (design: 9-wire).
+
+Two kinds of calls are intercepted: a model call on its way out of an HTTP client, and a tool call on its way into the
+tool. An *answerer* is asked first and gives one of three answers:
+
+* a recorded outcome (:class:`RecordedResponse`, :class:`ToolOutcome`): it is handed to the program, nothing real happens;
+* :data:`PASS`: the real thing happens;
+* it raises: the call is refused. What is raised reaches the program as it is, so a refusal that no framework may turn
+  into text for the model is a ``RunStopped``.
+
+An *observer* is told what came of it. A point asks and tells; it decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Literal, Protocol
+
+__all__ = [
+    "PASS",
+    "Exchange",
+    "ModelAnswerer",
+    "ModelRequest",
+    "Pass",
+    "RecordedResponse",
+    "SpanRef",
+    "ToolAnswerer",
+    "ToolCall",
+    "ToolOutcome",
+    "WireObserver",
+]
+
+Json = Any
+
+
+class Pass(Enum):
+    """The answer "let it happen"."""
+
+    PASS = "pass"
+
+
+PASS: Final = Pass.PASS
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRef:
+    """A span by its ids (lower hex), as it was current when a call began."""
+
+    trace_id: str
+    span_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A model call that is about to leave.
+
+    ``path`` without host and query; ``query`` the names of the query's parameters; ``headers`` lower-case, only those
+    of the allow-list; ``body`` the bytes as the client sends them; ``api`` the kind of endpoint (``openai.chat`` …, see
+    ``intercept/endpoints.py``); ``library`` the HTTP library; ``span`` the current span; ``traceparent`` as it stands on
+    the request.
+    """
+
+    method: str
+    host: str
+    path: str
+    query: tuple[str, ...]
+    headers: Mapping[str, str]
+    body: bytes
+    api: str
+    library: str
+    started_ns: int
+    """Wall clock, ns since the epoch."""
+    span: SpanRef | None = None
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedResponse:
+    """A provider's answer as it stood on the wire.
+
+    ``chunks``: (ns since the request left, bytes) in order of arrival; encoded as ``content-encoding`` says, unless
+    ``decoded``. ``error``: ``{type, message}`` of what the client's transport raised; with no ``status`` nothing came at
+    all. ``end``: ``eof``, ``closed`` (the client stopped reading), ``error``, or ``gone`` (dropped unread).
+    """
+
+    status: int | None
+    headers: Sequence[tuple[str, str]] = ()
+    chunks: Sequence[tuple[int, bytes]] = ()
+    end: str = "eof"
+    error: Mapping[str, str] | None = None
+    decoded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One attempt of a model call: what was asked, what came. ``answered``: it came from an answerer, nothing real happened."""
+
+    request: ModelRequest
+    response: RecordedResponse
+    ended_ns: int
+    answered: bool = False
+
+
+class ModelAnswerer(Protocol):
+    """Decides on model calls. Called on the thread (or event loop) of the program, before anything leaves."""
+
+    def answer(self, request: ModelRequest) -> RecordedResponse | Pass: ...
+
+
+class WireObserver(Protocol):
+    """Is told every attempt of every model call, at the end of its body.
+
+    ``ended`` may be called by the garbage collector, inside any lock: it only appends to a queue, and never raises.
+    """
+
+    def started(self, request: ModelRequest) -> None: ...
+
+    def ended(self, exchange: Exchange) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that is about to run.
+
+    ``hook``: the adapter that saw it (``openai-agents`` …); ``arguments``: JSON, what the model gave (context that a
+    framework injects is left out); ``call_id``: the model's, where the framework passes it on. ``kind``: ``container``
+    is an agent as a tool or a hand-off, ``read`` has no effect; ``None``: not known, taken as an effect.
+    """
+
+    hook: str
+    name: str
+    arguments: Json
+    call_id: str | None = None
+    kind: Literal["effect", "read", "container"] | None = None
+    span: SpanRef | None = None
+    token: Any = field(default=None, compare=False)
+    """The answerer's own note of this call (say, the id of its effect)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """What a tool gave: ``value`` as JSON written by ``codec`` (``None``: the result is that JSON), or ``error``.
+
+    ``error``: ``{type, module, message, …}`` of an exception; ``codec`` may add what makes it the same class again.
+    """
+
+    value: Json = None
+    codec: str | None = None
+    error: Mapping[str, Json] | None = None
+
+
+class ToolAnswerer(Protocol):
+    """Decides on tool calls, and is told what came of those that ran.
+
+    ``answer`` may give a :class:`ToolCall` (the same call, with its ``token`` set) in place of :data:`PASS`: the tool runs,
+    and ``returned`` gets that call. ``returned`` is called before the result is handed on: what it raises replaces it.
+    ``cancelled``: the tool was cut off (cancellation, KeyboardInterrupt, GeneratorExit): its outcome is unknown.
+    """
+
+    def answer(self, call: ToolCall) -> ToolOutcome | ToolCall | Pass: ...
+
+    def returned(self, call: ToolCall, outcome: ToolOutcome) -> None: ...
+
+    def cancelled(self, call: ToolCall, error: BaseException) -> None: ...
