@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from otel_agentrec.nodes.read import read_nodes
     from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
     from otel_agentrec.otel.exporters import RecordingLogExporter, RecordingSpanExporter
+    from otel_agentrec.prompts import (
+        AgentModelChunk,
+        AgentModelResult,
+        AgentPrompt,
+        AgentToolCall,
+        AgentToolResult,
+        AsyncModelClient,
+        AsyncToolExecutor,
+        ModelClient,
+        ModelStreamListener,
+        ToolExecutor,
+    )
     from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
     from otel_agentrec.redaction import Redactor, whole_record
 
@@ -38,18 +50,39 @@ _ROOMS = {
     "nodes.read": ["read_nodes"],
     "nodes.sinks": ["InMemoryIoCaptureSink", "JsonlIoCaptureSink"],
     "otel.exporters": ["RecordingLogExporter", "RecordingSpanExporter"],
+    "prompts": [
+        "AgentModelChunk",
+        "AgentModelResult",
+        "AgentPrompt",
+        "AgentToolCall",
+        "AgentToolResult",
+        "AsyncModelClient",
+        "AsyncToolExecutor",
+        "ModelClient",
+        "ModelStreamListener",
+        "ToolExecutor",
+    ],
     "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
     "redaction": ["Redactor", "whole_record"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "AgentModelChunk",
+    "AgentModelResult",
+    "AgentPrompt",
     "AgentRecLogProcessor",
     "AgentRecSpanProcessor",
+    "AgentToolCall",
+    "AgentToolResult",
+    "AsyncModelClient",
+    "AsyncToolExecutor",
     "InMemoryIoCaptureSink",
     "IngestReport",
     "IoCaptureSink",
     "JsonlIoCaptureSink",
+    "ModelClient",
+    "ModelStreamListener",
     "NodeIoRecord",
     "NodeType",
     "Recorder",
@@ -57,6 +90,7 @@ __all__ = [
     "RecordingLogExporter",
     "RecordingSpanExporter",
     "Redactor",
+    "ToolExecutor",
     "VerifyReport",
     "__version__",
     "agent_run",
