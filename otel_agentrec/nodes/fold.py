@@ -22,6 +22,8 @@ from otel_agentrec.nodes.evaluations import Evaluations
 from otel_agentrec.nodes.hearing import hear
 from otel_agentrec.nodes.identity import record_id
 from otel_agentrec.nodes.implied import Implied
+from otel_agentrec.nodes.lanes import Lane
+from otel_agentrec.nodes.lanesof import Lanes
 from otel_agentrec.nodes.loops import Loops
 from otel_agentrec.nodes.losses import Losses
 from otel_agentrec.nodes.memo import Memo
@@ -141,6 +143,14 @@ class View:
                         yield model, self._builder.recovered(model, index, call_id, result, s, contents=contents)
             if record is not None:
                 yield s, record
+
+    def lane(self, s: Span) -> Lane:
+        """The lane of a call, by its leading span."""
+        return self._lanes.of(s)
+
+    @cached_property
+    def _lanes(self) -> Lanes:
+        return Lanes(self._source, self._belonging, self._pairing)
 
     @property
     def agents_alone(self) -> list[Span]:
