@@ -1,0 +1,275 @@
+"""The one place through which every intercepted tool call goes: ask, run or hand out, tell.
+
+An adapter makes a :class:`Point` and wraps the function that runs a tool of its framework, in the form that the function
+has: :meth:`Point.sync`, :meth:`Point.coroutine`, :meth:`Point.generator` (an async generator). While nobody answers
+(``ACTIVE.tools`` is None) a wrapped function costs one look.
+
+What an answerer raises reaches the program; an Exception of the adapter never does: the call then goes by unseen, and is
+counted, unless what is unknown is forbidden (``ACTIVE.forbid_unknown``: a replay), where it is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from otel_agentrec.capture.guard import PROCESS
+from otel_agentrec.errors import ToolNotIntercepted
+from otel_agentrec.intercept.active import ACTIVE
+from otel_agentrec.intercept.protocol import SpanRef, ToolAnswerer, ToolCall, ToolOutcome
+from otel_agentrec.intercept.tools.codecs import Codec, handed_out, outcome_of, outcome_of_error, result_again
+from otel_agentrec.journal.canonical import canonical_any, normalise
+
+__all__ = ["POINT", "Point", "Seen"]
+
+POINT = "__agentrec_point__"
+"""Attribute of a wrapped function: itself. (A copy of it on another function says that ours lies somewhere below.)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an adapter knows of a call: see :class:`~otel_agentrec.intercept.protocol.ToolCall`. ``arguments`` of any type."""
+
+    name: str
+    arguments: Any
+    call_id: str | None = None
+    kind: Literal["effect", "read", "container"] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Frame:
+    """A call that is being run. Contexts are copied and outlive it (a worker started by a tool), so it says when it ended."""
+
+    hook: str
+    name: str
+    arguments: bytes
+    running: bool = True
+
+
+_FRAMES: ContextVar[tuple[_Frame, ...]] = ContextVar("agentrec_tool_calls", default=())
+
+
+class Point:
+    """Wraps functions of one framework.
+
+    Args:
+        hook: the adapter's name.
+        identify: gets what the wrapped function gets; None: not a tool call to be intercepted.
+        codecs: of the framework's result types.
+        relays: calls of this hook are often made on behalf of a framework's tool (MCP). Inside a call of another hook with
+            the same arguments, whose name is or ends with this one's (``server__name``), it is that same call.
+    """
+
+    __slots__ = ("codecs", "hook", "identify", "relays")
+
+    def __init__(
+        self,
+        hook: str,
+        identify: Callable[..., Seen | None],
+        codecs: Sequence[Codec] = (),
+        *,
+        relays: bool = False,
+    ) -> None:
+        self.hook = hook
+        self.identify = identify
+        self.codecs = tuple(codecs)
+        self.relays = relays
+
+    # --- the three forms of a function that runs a tool ----------------------------------------------------------------
+
+    def sync(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a plain function. A coroutine that it gives is the call too."""
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if ACTIVE.tools is None:
+                return original(*args, **kwargs)
+            visit = self._begin(args, kwargs)
+            if visit is None:
+                return original(*args, **kwargs)
+            if visit.outcome is not None:
+                return handed_out(visit.outcome)
+            token = _enter(visit.frame)
+            try:
+                value = original(*args, **kwargs)
+            except BaseException as error:
+                visit.raised(error)
+                raise
+            finally:
+                _leave(token)
+            if inspect.iscoroutine(value):
+                return _awaited(visit, value)
+            visit.returned(value)
+            return value
+
+        setattr(call, POINT, call)
+        return call
+
+    def coroutine(self, original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        """Wrap an ``async def``."""
+
+        @functools.wraps(original)
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            if ACTIVE.tools is None:
+                return await original(*args, **kwargs)
+            visit = self._begin(args, kwargs)
+            if visit is None:
+                return await original(*args, **kwargs)
+            if visit.outcome is not None:
+                return handed_out(visit.outcome)
+            return await _awaited(visit, original(*args, **kwargs))
+
+        setattr(call, POINT, call)
+        return call
+
+    def generator(self, original: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
+        """Wrap an async generator: its result is the list of what it yields, in an outcome of its own if it then fails.
+
+        A consumer that stops early has cut the tool off.
+        """
+
+        @functools.wraps(original)
+        async def call(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+            visit = None if ACTIVE.tools is None else self._begin(args, kwargs)
+            if visit is None:
+                async for event in original(*args, **kwargs):
+                    yield event
+                return
+            if visit.outcome is not None:
+                for event in _events(visit.outcome):
+                    yield event
+                if visit.outcome.error is not None:
+                    handed_out(visit.outcome)
+                return
+            source = original(*args, **kwargs)
+            events: list[Any] = []
+            try:
+                while True:
+                    token = _enter(visit.frame)  # left while the consumer works
+                    try:
+                        event = await source.__anext__()
+                    except StopAsyncIteration:
+                        break
+                    finally:
+                        _leave(token)
+                    events.append(event)
+                    yield event
+            except BaseException as error:
+                visit.raised(error, events)
+                raise
+            finally:
+                close = getattr(source, "aclose", None)
+                if close is not None:
+                    await close()
+            visit.returned(events)
+
+        setattr(call, POINT, call)
+        return call
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Visit | None:
+        """Ask about a call. None: it is none of ours, or part of one that is being run."""
+        answerer = ACTIVE.tools
+        if answerer is None:
+            return None
+        try:
+            seen = self.identify(*args, **kwargs)
+            if seen is None:
+                return None
+            frame = _Frame(self.hook, seen.name, canonical_any(seen.arguments))
+            if any(self._is_part_of(outer, frame) for outer in _FRAMES.get() if outer.running):
+                return None
+            arguments = normalise(seen.arguments)
+            call = ToolCall(self.hook, seen.name, arguments, seen.call_id, seen.kind, _current_span())
+        except Exception as error:
+            PROCESS.swallow(f"the tool hook {self.hook}", error)
+            if ACTIVE.forbid_unknown:
+                raise ToolNotIntercepted(f"a tool call of {self.hook} can't be identified: {error}") from error
+            return None
+        answer = answerer.answer(call)
+        if isinstance(answer, ToolOutcome):
+            return _Visit(self, answerer, call, frame, answer)
+        return _Visit(self, answerer, answer if isinstance(answer, ToolCall) else call, frame)
+
+    def _is_part_of(self, outer: _Frame, inner: _Frame) -> bool:
+        if outer.arguments != inner.arguments:
+            return False
+        return outer.name == inner.name or (
+            self.relays and outer.hook != inner.hook and outer.name.endswith(inner.name)
+        )
+
+
+@dataclass(slots=True)
+class _Visit:
+    """A call that was asked about: what to hand out, or whom to tell what came of it."""
+
+    point: Point
+    answerer: ToolAnswerer
+    call: ToolCall
+    frame: _Frame
+    outcome: ToolOutcome | None = None
+
+    def returned(self, value: Any) -> None:
+        """Told before the program has it; what the answerer raises replaces it."""
+        self.frame.running = False
+        self.answerer.returned(self.call, outcome_of(value, self.point.codecs))
+
+    def raised(self, error: BaseException, events: list[Any] | None = None) -> None:
+        """Told of an Exception as an outcome; anything else cut the tool off, and nobody knows how far it came."""
+        self.frame.running = False
+        if isinstance(error, Exception):
+            outcome = outcome_of_error(error)
+            if events:
+                before = outcome_of(events, self.point.codecs)
+                outcome = ToolOutcome(before.value, before.codec, outcome.error)
+            self.answerer.returned(self.call, outcome)
+            return
+        try:
+            self.answerer.cancelled(self.call, error)
+        except Exception as ours:
+            PROCESS.swallow(f"the tool hook {self.point.hook}", ours)
+
+
+def _enter(frame: _Frame) -> Token[tuple[_Frame, ...]]:
+    return _FRAMES.set((*_FRAMES.get(), frame))
+
+
+def _leave(token: Token[tuple[_Frame, ...]]) -> None:
+    try:
+        _FRAMES.reset(token)
+    except ValueError:
+        pass  # a scheduler went on in another context, which never had the frame
+
+
+async def _awaited(visit: _Visit, running: Awaitable[Any]) -> Any:
+    token = _enter(visit.frame)
+    try:
+        value = await running
+    except BaseException as error:
+        visit.raised(error)
+        raise
+    finally:
+        _leave(token)
+    visit.returned(value)
+    return value
+
+
+def _events(outcome: ToolOutcome) -> list[Any]:
+    if outcome.error is not None and outcome.value is None and outcome.codec is None:
+        return []
+    events = result_again(outcome)
+    return events if isinstance(events, list) else [events]
+
+
+def _current_span() -> SpanRef | None:
+    from opentelemetry import trace
+
+    context = trace.get_current_span().get_span_context()
+    if not context.is_valid:
+        return None
+    return SpanRef(trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id))
