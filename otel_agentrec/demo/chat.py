@@ -58,8 +58,11 @@ def body(turn: Turn, asked: Asked, answer_id: str, created: int) -> dict[str, Js
     }
 
 
-def events(turn: Turn, asked: Asked, answer_id: str, created: int, *, include_usage: bool) -> Iterator[dict[str, Json]]:
-    """The answer as the chunks of a stream. Parallel calls come interleaved, as OpenAI may send them."""
+def events(
+    turn: Turn, asked: Asked, answer_id: str, created: int, *, include_usage: bool, whole_calls: bool = False
+) -> Iterator[dict[str, Json]]:
+    """The answer as the chunks of a stream. Parallel calls come interleaved, as OpenAI may send them; or, ``whole_calls``,
+    each in one piece, as Mistral sends them."""
     head = {"id": answer_id, "object": "chat.completion.chunk", "created": created, "model": asked.model}
 
     def chunk(delta: dict[str, Json], finish: str | None = None) -> dict[str, Json]:
@@ -73,10 +76,10 @@ def events(turn: Turn, asked: Asked, answer_id: str, created: int, *, include_us
     for piece in said_pieces(turn, asked):
         yield chunk({"content": piece})
     calls = list(_calls(turn, asked, answer_id))
-    for at, (call_id, name, _) in enumerate(calls):
-        function = {"name": name, "arguments": ""}
+    for at, (call_id, name, arguments) in enumerate(calls):
+        function = {"name": name, "arguments": arguments if whole_calls else ""}
         yield chunk({"tool_calls": [{"index": at, "id": call_id, "type": "function", "function": function}]})
-    for half in (0, 1):
+    for half in () if whole_calls else (0, 1):
         for at, (_, _, arguments) in enumerate(calls):
             middle = len(arguments) // 2
             part = arguments[middle:] if half else arguments[:middle]

@@ -32,7 +32,7 @@ Json = Any
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request asks, the same for both APIs.
+    """What a request asks, the same for all APIs.
 
     ``messages``: (role, text) pairs; ``step``: 1 + answers of the model since the last user message; ``tool_results``:
     texts of the results that came after the last answer of the model, in the order of the request.
@@ -59,7 +59,8 @@ class When:
         role: role of the last message (``user``, ``tool`` ...).
         model: the model's name.
         step: 1 for the first answer after a user message, 2 for the next one ...
-        api: ``chat`` or ``responses``.
+        api: ``chat``, ``responses``, ``anthropic``, ``gemini``, ``bedrock`` or ``embeddings``. Embeddings are answered without
+            a turn; only one that names them is used up by them.
     """
 
     last: str | None = None
@@ -72,7 +73,7 @@ class When:
     def fits(self, asked: Asked) -> bool:
         role, text = asked.last
         return (
-            (self.api is None or self.api == asked.api)
+            (self.api == asked.api or (self.api is None and asked.api != "embeddings"))
             and (self.model is None or self.model == asked.model)
             and (self.step is None or self.step == asked.step)
             and (self.role is None or self.role == role)
@@ -107,7 +108,7 @@ class Turn:
     Args:
         text: what the model says.
         tool_calls: what it asks for, all at once (parallel calls).
-        reasoning: reasoning text (chat: ``reasoning_content``; responses: a reasoning summary).
+        reasoning: reasoning text (chat: ``reasoning_content``; responses: a reasoning summary; others: their own blocks).
         usage: None makes a plausible count from the lengths.
         finish_reason: None gives ``stop`` or ``tool_calls``.
         status: an HTTP status other than 200 answers with an error body and ``text`` as its message.

@@ -1,4 +1,5 @@
-"""A model server that says what a script tells it, on loopback: OpenAI's chat completions and responses APIs.
+"""A model server that says what a script tells it, on loopback, in the words of many APIs: OpenAI's chat completions,
+responses and embeddings, Anthropic's messages, Gemini, Bedrock (Converse and InvokeModel).
 
 For demos and tests: no key, no network, real HTTP, real streaming, real rate limits and failures::
 
@@ -16,12 +17,13 @@ import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from otel_agentrec.demo import chat, responses
+from otel_agentrec.demo import responses
+from otel_agentrec.demo.apis import Api, api_of, openai_error
 from otel_agentrec.demo.script import Asked, Script, Turn, fill
 
 __all__ = ["Received", "ScriptedServer"]
@@ -85,7 +87,12 @@ class ScriptedServer:
     @property
     def base_url(self) -> str:
         """What an OpenAI client takes as ``base_url``."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self.url}/v1"
+
+    @property
+    def url(self) -> str:
+        """The address without a path: what clients of Anthropic, Google, Mistral and AWS take."""
+        return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> ScriptedServer:
         owner = self
@@ -126,25 +133,25 @@ class ScriptedServer:
 
     # --- one request ---------------------------------------------------------------------------------------------------
 
-    def take(self, received: Received) -> tuple[Turn | None, Asked, str]:
-        """Journal a request and choose its turn: (turn, what was asked, id of the answer)."""
+    def take(self, received: Received, api: Api, model: str) -> tuple[Turn | None, Asked, str]:
+        """Journal a request and choose its turn: (turn, what was asked, id of the answer). ``model``: named by the path."""
         body = received.body or {}
         with self._lock:
             self._answers += 1
-            number = self._answers
-            if received.path.endswith("/responses"):
-                before = self._items.get(str(body.get("previous_response_id")), [])
-                asked, items = responses.read(body, before)
-                answer_id = f"resp-{self.seed}{number:04d}"
+            answer_id = f"{api.prefix}{self.seed}{self._answers:04d}"
+            items: list[Json] = []
+            if api.name == "responses":
+                asked, items = responses.read(body, self._items.get(str(body.get("previous_response_id")), []))
             else:
-                asked, items = chat.read(body), []
-                answer_id = f"chatcmpl-{self.seed}{number:04d}"
+                asked = api.read(body, model)
             turn = self.script.take(asked)
             self.requests.append(Received(**{**vars(received), "turn": turn}))
-            if turn is not None and asked.api == "responses":
+            if turn is not None and api.name == "responses":
                 self._items[answer_id] = [*items, *responses.body(turn, asked, answer_id, 0)["output"]]
                 while len(self._items) > MAX_KEPT:
                     self._items.popitem(last=False)
+            if turn is None and api.name == "embeddings":
+                turn = Turn()
         return turn, asked, answer_id
 
     def opened(self, connection: socket.socket) -> None:
@@ -177,6 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = IDLE_SECONDS
     disable_nagle_algorithm = True
     server_owner: ScriptedServer
+    _api: Api | None = None
 
     def setup(self) -> None:
         super().setup()
@@ -196,18 +204,22 @@ class _Handler(BaseHTTPRequestHandler):
             self._error(404, f"there is no {self.path}")
 
     def do_POST(self) -> None:
+        self._api = None
         path = self.path.partition("?")[0].rstrip("/")
         length = int(self.headers.get("content-length") or 0)
         if length > MAX_BODY:
             self.close_connection = True
             return self._error(413, f"a request of {length} bytes is too long")
         raw = self.rfile.read(length)
-        if not path.endswith(("/chat/completions", "/responses")):
+        known = api_of(path, self.headers.get("user-agent") or "")
+        if known is None:
             return self._error(404, f"there is no {path}")
+        api, model = known
+        self._api = api
         received = Received("POST", path, dict(self.headers.items()), raw, _object(raw), time.monotonic())
         if received.body is None:
             return self._error(400, "the request is no JSON object")
-        turn, asked, answer_id = self.server_owner.take(received)
+        turn, asked, answer_id = self.server_owner.take(received, api, model)
         if turn is None:
             role, text = asked.last
             return self._error(
@@ -217,17 +229,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._pause(turn.delay)
             if turn.status != 200:
                 self._error(turn.status, fill(turn.text, asked) or f"scripted {turn.status}", turn.headers)
-            elif received.body.get("stream"):
-                self._stream(turn, asked, answer_id, received.body)
+            elif api.streams(path, received.body):
+                self._stream(api, turn, asked, answer_id, received.body)
             else:
-                self._whole(turn, asked, answer_id)
+                self._whole(api, turn, asked, answer_id, received.body)
         except (_Cut, OSError):
             self.close_connection = True
         return None
 
-    def _whole(self, turn: Turn, asked: Asked, answer_id: str) -> None:
-        render = responses.body if asked.api == "responses" else chat.body
-        data = json.dumps(render(turn, asked, answer_id, int(time.time())), ensure_ascii=False).encode()
+    def _whole(self, api: Api, turn: Turn, asked: Asked, answer_id: str, request: Mapping[str, Json]) -> None:
+        rendered = api.whole(turn, asked, answer_id, int(time.time()), request)
+        data = json.dumps(rendered, ensure_ascii=False).encode()
         if turn.end == "hang":
             self._hang()
         if turn.end == "garbage":
@@ -238,10 +250,10 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Cut
         self.wfile.write(data)
 
-    def _stream(self, turn: Turn, asked: Asked, answer_id: str, request: Mapping[str, Json]) -> None:
-        headers = {"content-type": "text/event-stream; charset=utf-8", "transfer-encoding": "chunked"}
+    def _stream(self, api: Api, turn: Turn, asked: Asked, answer_id: str, request: Mapping[str, Json]) -> None:
+        headers = {"content-type": api.content_type, "transfer-encoding": "chunked"}
         self._head(200, {**headers, "cache-control": "no-cache", **turn.headers})
-        for at, event in enumerate(_events(turn, asked, answer_id, request)):
+        for at, event in enumerate(api.stream(turn, asked, answer_id, int(time.time()), request)):
             if turn.end != "done" and at >= turn.after:
                 break
             if at:
@@ -267,8 +279,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _error(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-        kind = {429: "rate_limit_exceeded"}.get(status, "server_error" if status >= 500 else "invalid_request_error")
-        self._json(status, {"error": {"message": message, "type": kind, "param": None, "code": None}}, headers)
+        error, own = (self._api.error if self._api is not None else openai_error)(status, message)
+        self._json(status, error, {**own, **(headers or {})})
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
@@ -280,18 +292,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _hang(self) -> None:
         self.server_owner.stopping.wait()
         raise _Cut
-
-
-def _events(turn: Turn, asked: Asked, answer_id: str, request: Mapping[str, Json]) -> Iterator[bytes]:
-    """The stream as its server-sent events."""
-    created = int(time.time())
-    if asked.api == "responses":
-        yield from map(responses.sse, responses.events(turn, asked, answer_id, created))
-    else:
-        options = request.get("stream_options")
-        include_usage = isinstance(options, dict) and bool(options.get("include_usage"))
-        yield from map(chat.sse, chat.events(turn, asked, answer_id, created, include_usage=include_usage))
-        yield chat.SSE_END
 
 
 def _object(raw: bytes) -> dict[str, Json] | None:

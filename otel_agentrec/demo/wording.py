@@ -1,4 +1,4 @@
-"""Text in and out of the two APIs: message contents as text, answers cut into pieces, tokens counted roughly."""
+"""Text in and out of the APIs: message contents as text, answers cut into pieces, tokens counted roughly."""
 
 from __future__ import annotations
 
