@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from otel_agentrec.intercept.protocol import ModelAnswerer, ToolAnswerer, WireObserver
 
@@ -20,6 +20,8 @@ class Active:
     wire: WireObserver | None = None
     forbid_unknown: bool = False
     """Refuse what no point knows as a model call (replay): any other request of a patched HTTP client."""
+    allowed_hosts: frozenset[str] = frozenset()
+    """Hosts (``name`` or ``name:port``) that are not refused."""
 
 
 ACTIVE = Active()
@@ -32,11 +34,17 @@ def using(
     tools: ToolAnswerer | None = None,
     wire: WireObserver | None = None,
     forbid_unknown: bool = False,
+    allowed_hosts: Iterable[str] = (),
 ) -> Iterator[Active]:
     """Let these answer and watch until the block ends, in the whole process; then the former ones again."""
-    before = (ACTIVE.models, ACTIVE.tools, ACTIVE.wire, ACTIVE.forbid_unknown)
-    ACTIVE.models, ACTIVE.tools, ACTIVE.wire, ACTIVE.forbid_unknown = models, tools, wire, forbid_unknown
+    before = replace(ACTIVE)
+    _set(Active(models, tools, wire, forbid_unknown, frozenset(allowed_hosts)))
     try:
         yield ACTIVE
     finally:
-        ACTIVE.models, ACTIVE.tools, ACTIVE.wire, ACTIVE.forbid_unknown = before
+        _set(before)
+
+
+def _set(given: Active) -> None:
+    for field in fields(Active):
+        setattr(ACTIVE, field.name, getattr(given, field.name))

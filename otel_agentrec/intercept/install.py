@@ -8,11 +8,13 @@ a version of a library does not have is logged once and shows in :func:`coverage
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from otel_agentrec.capture.guard import PROCESS, log
+from otel_agentrec.intercept.endpoints import add_paths
 from otel_agentrec.intercept.patching import Patch, Patched
 
 __all__ = ["coverage", "install", "register", "uninstall"]
@@ -56,10 +58,15 @@ def register(module: str, patch: Patch, *, library: str | None = None, level: st
         _apply(point)
 
 
-def install() -> None:
-    """Switch all points on. Does nothing to those that are on."""
-    _state["on"] = True
+def install(paths: str | Iterable[str] | None = None) -> None:
+    """Switch all points on. Does nothing to those that are on.
+
+    Args:
+        paths: globs of paths that are model calls beside the known ones; see :func:`.endpoints.add_paths`.
+    """
+    add_paths(paths)
     PROCESS.run("the points of interception", _register_own)
+    _state["on"] = True
     for point in list(_POINTS):
         _apply(point)
 
@@ -90,6 +97,11 @@ def coverage() -> list[dict[str, Any]]:
 
 def _register_own() -> None:
     """The points of this package. Their modules import none of the libraries that they patch."""
+    from otel_agentrec.intercept import httpx_points
+
+    for library in ("httpx", "httpx2"):
+        register(library, httpx_points.client_point, level="client")
+        register(library, httpx_points.transport_point, level="transport")
 
 
 def _row(point: _Point) -> dict[str, Any]:
