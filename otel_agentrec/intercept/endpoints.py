@@ -71,7 +71,7 @@ REQUEST_HEADERS = frozenset(
 """Request headers that are kept; all others may hold credentials."""
 
 _RESPONSE_HEADERS = re.compile(
-    r"content-(?:encoding|length|type)|date|location|retry-after(?:-ms)?|x-should-retry"
+    r"content-(?:encoding|length|type)|transfer-encoding|date|location|retry-after(?:-ms)?|x-should-retry"
     r"|(?:x-)?request-id|apim-request-id|x-amzn-(?:requestid|errortype|bedrock-.+)|x-ms-request-id"
     r"|openai-(?:model|processing-ms|version)|(?:x|anthropic)-ratelimit-.+"
 )

@@ -280,10 +280,13 @@ def raised(error: Any, known: Callable[[str], Any], fallback: type[BaseException
     name, message = str(error.get("type", "")).rpartition(".")[2], str(error.get("message", ""))
     for found in (known(name), _builtin(name)):
         if isinstance(found, type) and issubclass(found, BaseException):
-            try:
-                return found(message)
-            except Exception:
-                continue
+            for before in ((), (None,), (None, None)):  # some take what they happened to before the message
+                try:
+                    error_again = found(*before, message)
+                except Exception:
+                    continue
+                error_again.args = (message,)
+                return error_again
     return fallback(message)
 
 
