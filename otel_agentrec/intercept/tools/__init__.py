@@ -1,1 +1,24 @@
 """Tool calls of agent frameworks, intercepted on their way into the tool: one adapter per framework."""
+
+from __future__ import annotations
+
+from otel_agentrec.intercept.tools.adapter import ToolAdapter
+
+__all__ = ["adapters", "register_all"]
+
+
+def adapters() -> list[ToolAdapter]:
+    """All adapters. None of their modules imports its framework."""
+    from otel_agentrec.intercept.tools import langchain, mcp, openai_agents, pydantic_ai, smolagents, strands
+
+    modules = [openai_agents, pydantic_ai, langchain, strands, smolagents, mcp]
+    return [module.ADAPTER for module in modules]
+
+
+def register_all() -> None:
+    """Make all adapters points of :mod:`otel_agentrec.intercept.install`."""
+    from otel_agentrec.intercept.install import register
+
+    for adapter in adapters():
+        for module in adapter.modules:
+            register(module, adapter.patch, library=adapter.package, level="tool")

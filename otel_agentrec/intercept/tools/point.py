@@ -6,6 +6,9 @@ has: :meth:`Point.sync`, :meth:`Point.coroutine`, :meth:`Point.generator` (an as
 
 What an answerer raises reaches the program; an Exception of the adapter never does: the call then goes by unseen, and is
 counted, unless what is unknown is forbidden (``ACTIVE.forbid_unknown``: a replay), where it is refused.
+
+Frameworks that run tools side by side cancel all of them when one raises, and a tool that is cut off has no known outcome.
+So a refusal is raised only after the calls beside it have ended (:mod:`~otel_agentrec.intercept.tools.running`).
 """
 
 from __future__ import annotations
@@ -13,15 +16,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from otel_agentrec.capture.guard import PROCESS
-from otel_agentrec.errors import ToolNotIntercepted
+from otel_agentrec.errors import RunStopped, ToolNotIntercepted
 from otel_agentrec.intercept.active import ACTIVE
 from otel_agentrec.intercept.protocol import SpanRef, ToolAnswerer, ToolCall, ToolOutcome
 from otel_agentrec.intercept.tools.codecs import Codec, handed_out, outcome_of, outcome_of_error, result_again
+from otel_agentrec.intercept.tools.running import Frame, enter, inside, leave, others_ended
 from otel_agentrec.journal.canonical import canonical_any, normalise
 
 __all__ = ["POINT", "Point", "Seen"]
@@ -38,19 +41,6 @@ class Seen:
     arguments: Any
     call_id: str | None = None
     kind: Literal["effect", "read", "container"] | None = None
-
-
-@dataclass(slots=True, eq=False)
-class _Frame:
-    """A call that is being run. Contexts are copied and outlive it (a worker started by a tool), so it says when it ended."""
-
-    hook: str
-    name: str
-    arguments: bytes
-    running: bool = True
-
-
-_FRAMES: ContextVar[tuple[_Frame, ...]] = ContextVar("agentrec_tool_calls", default=())
 
 
 class Point:
@@ -93,14 +83,14 @@ class Point:
                 return original(*args, **kwargs)
             if visit.outcome is not None:
                 return handed_out(visit.outcome)
-            token = _enter(visit.frame)
+            token = enter(visit.frame)
             try:
                 value = original(*args, **kwargs)
             except BaseException as error:
                 visit.raised(error)
                 raise
             finally:
-                _leave(token)
+                leave(token)
             if inspect.iscoroutine(value):
                 return _awaited(visit, value)
             visit.returned(value)
@@ -116,12 +106,16 @@ class Point:
         async def call(*args: Any, **kwargs: Any) -> Any:
             if ACTIVE.tools is None:
                 return await original(*args, **kwargs)
-            visit = self._begin(args, kwargs)
-            if visit is None:
-                return await original(*args, **kwargs)
-            if visit.outcome is not None:
-                return handed_out(visit.outcome)
-            return await _awaited(visit, original(*args, **kwargs))
+            try:
+                visit = self._begin(args, kwargs)
+                if visit is None:
+                    return await original(*args, **kwargs)
+                if visit.outcome is not None:
+                    return handed_out(visit.outcome)
+                return await _awaited(visit, original(*args, **kwargs))
+            except RunStopped:
+                await others_ended()
+                raise
 
         setattr(call, POINT, call)
         return call
@@ -134,41 +128,54 @@ class Point:
 
         @functools.wraps(original)
         async def call(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-            visit = None if ACTIVE.tools is None else self._begin(args, kwargs)
-            if visit is None:
-                async for event in original(*args, **kwargs):
-                    yield event
-                return
-            if visit.outcome is not None:
-                for event in _events(visit.outcome):
-                    yield event
-                if visit.outcome.error is not None:
-                    handed_out(visit.outcome)
-                return
-            source = original(*args, **kwargs)
-            events: list[Any] = []
+            events = original(*args, **kwargs) if ACTIVE.tools is None else self._events(original, args, kwargs)
             try:
-                while True:
-                    token = _enter(visit.frame)  # left while the consumer works
-                    try:
-                        event = await source.__anext__()
-                    except StopAsyncIteration:
-                        break
-                    finally:
-                        _leave(token)
-                    events.append(event)
+                async for event in events:
                     yield event
-            except BaseException as error:
-                visit.raised(error, events)
+            except RunStopped:
+                await others_ended()
                 raise
             finally:
-                close = getattr(source, "aclose", None)
-                if close is not None:
-                    await close()
-            visit.returned(events)
+                await _closed(events)
 
         setattr(call, POINT, call)
         return call
+
+    async def _events(self, original: Callable[..., Any], args: Any, kwargs: Any) -> AsyncIterator[Any]:
+        visit = self._begin(args, kwargs)
+        if visit is None:
+            source = original(*args, **kwargs)
+            try:
+                async for event in source:
+                    yield event
+            finally:
+                await _closed(source)
+            return
+        if visit.outcome is not None:
+            for event in _recorded_events(visit.outcome):
+                yield event
+            if visit.outcome.error is not None:
+                handed_out(visit.outcome)
+            return
+        source = original(*args, **kwargs)
+        events: list[Any] = []
+        try:
+            while True:
+                token = enter(visit.frame)  # left while the consumer works
+                try:
+                    event = await source.__anext__()
+                except StopAsyncIteration:
+                    break
+                finally:
+                    leave(token)
+                events.append(event)
+                yield event
+        except BaseException as error:
+            visit.raised(error, events)
+            raise
+        finally:
+            await _closed(source)
+        visit.returned(events)
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
@@ -181,8 +188,8 @@ class Point:
             seen = self.identify(*args, **kwargs)
             if seen is None:
                 return None
-            frame = _Frame(self.hook, seen.name, canonical_any(seen.arguments))
-            if any(self._is_part_of(outer, frame) for outer in _FRAMES.get() if outer.running):
+            frame = Frame(self.hook, seen.name, canonical_any(seen.arguments))
+            if any(self._is_part_of(outer, frame) for outer in inside() if outer.running):
                 return None
             arguments = normalise(seen.arguments)
             call = ToolCall(self.hook, seen.name, arguments, seen.call_id, seen.kind, _current_span())
@@ -196,7 +203,7 @@ class Point:
             return _Visit(self, answerer, call, frame, answer)
         return _Visit(self, answerer, answer if isinstance(answer, ToolCall) else call, frame)
 
-    def _is_part_of(self, outer: _Frame, inner: _Frame) -> bool:
+    def _is_part_of(self, outer: Frame, inner: Frame) -> bool:
         if outer.arguments != inner.arguments:
             return False
         return outer.name == inner.name or (
@@ -211,17 +218,17 @@ class _Visit:
     point: Point
     answerer: ToolAnswerer
     call: ToolCall
-    frame: _Frame
+    frame: Frame
     outcome: ToolOutcome | None = None
 
     def returned(self, value: Any) -> None:
         """Told before the program has it; what the answerer raises replaces it."""
-        self.frame.running = False
+        self.frame.end()
         self.answerer.returned(self.call, outcome_of(value, self.point.codecs))
 
     def raised(self, error: BaseException, events: list[Any] | None = None) -> None:
         """Told of an Exception as an outcome; anything else cut the tool off, and nobody knows how far it came."""
-        self.frame.running = False
+        self.frame.end()
         if isinstance(error, Exception):
             outcome = outcome_of_error(error)
             if events:
@@ -235,31 +242,26 @@ class _Visit:
             PROCESS.swallow(f"the tool hook {self.point.hook}", ours)
 
 
-def _enter(frame: _Frame) -> Token[tuple[_Frame, ...]]:
-    return _FRAMES.set((*_FRAMES.get(), frame))
-
-
-def _leave(token: Token[tuple[_Frame, ...]]) -> None:
-    try:
-        _FRAMES.reset(token)
-    except ValueError:
-        pass  # a scheduler went on in another context, which never had the frame
-
-
 async def _awaited(visit: _Visit, running: Awaitable[Any]) -> Any:
-    token = _enter(visit.frame)
+    token = enter(visit.frame)
     try:
         value = await running
     except BaseException as error:
         visit.raised(error)
         raise
     finally:
-        _leave(token)
+        leave(token)
     visit.returned(value)
     return value
 
 
-def _events(outcome: ToolOutcome) -> list[Any]:
+async def _closed(events: Any) -> None:
+    close = getattr(events, "aclose", None)
+    if close is not None:
+        await close()
+
+
+def _recorded_events(outcome: ToolOutcome) -> list[Any]:
     if outcome.error is not None and outcome.value is None and outcome.codec is None:
         return []
     events = result_again(outcome)
