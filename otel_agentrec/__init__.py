@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from otel_agentrec.capture.ingest import IngestReport, ingest
     from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
     from otel_agentrec.capture.recorder import Recorder
+    from otel_agentrec.intercept.transports import AgentRecTransport, AsyncAgentRecTransport
     from otel_agentrec.journal.reader import Recording, read_events
     from otel_agentrec.nodes.read import read_nodes
     from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
@@ -47,6 +48,7 @@ _ROOMS = {
     "capture.configure": ["configure"],
     "capture.processors": ["AgentRecLogProcessor", "AgentRecSpanProcessor"],
     "capture.recorder": ["Recorder"],
+    "intercept.transports": ["AgentRecTransport", "AsyncAgentRecTransport"],
     "nodes.read": ["read_nodes"],
     "nodes.sinks": ["InMemoryIoCaptureSink", "JsonlIoCaptureSink"],
     "otel.exporters": ["RecordingLogExporter", "RecordingSpanExporter"],
@@ -73,8 +75,10 @@ __all__ = [
     "AgentPrompt",
     "AgentRecLogProcessor",
     "AgentRecSpanProcessor",
+    "AgentRecTransport",
     "AgentToolCall",
     "AgentToolResult",
+    "AsyncAgentRecTransport",
     "AsyncModelClient",
     "AsyncToolExecutor",
     "InMemoryIoCaptureSink",

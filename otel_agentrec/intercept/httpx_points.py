@@ -31,7 +31,7 @@ from otel_agentrec.intercept.exchanges import (
 from otel_agentrec.intercept.patching import Patched, replace
 from otel_agentrec.intercept.protocol import ModelRequest, RecordedResponse
 
-__all__ = ["AsyncThrough", "Through", "client_point", "transport_point"]
+__all__ = ["async_send", "client_point", "library_of", "send", "transport_point"]
 
 
 def client_point(module: ModuleType) -> Patched:
@@ -160,7 +160,7 @@ async def async_send(through: Callable[[Any], Any], request: Any) -> Any:
     return response if attempt is None else _watched(response, attempt, request, "async")
 
 
-def _library(thing: Any) -> str:
+def library_of(thing: Any) -> str:
     """``httpx`` or ``httpx2``, from a request of it (or of a subclass)."""
     for cls in type(thing).__mro__:
         name = str(cls.__module__).partition(".")[0]
@@ -181,7 +181,7 @@ def _api(request: Any) -> str | None:
 
 def _describe(request: Any, api: str) -> ModelRequest:
     return describe(
-        _library(request),
+        library_of(request),
         api,
         request.method,
         request.url.netloc.decode("ascii", "replace"),
@@ -204,7 +204,7 @@ def _watched(response: Any, attempt: Attempt, request: Any, way: str) -> Any:
             attempt.chunk(_whole(response, attempt))
             attempt.end("eof")
         else:
-            response.stream = _classes(_library(request))[way](response.stream, attempt)
+            response.stream = _classes(library_of(request))[way](response.stream, attempt)
     except Exception as error:
         PROCESS.swallow("the point in httpx", error)
         attempt.end("gone")
