@@ -1,0 +1,63 @@
+"""From a record to what the program gets: a model's result, a tool's output; or why it can't have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from otel_agentrec.nodes.whole import lost_in
+from otel_agentrec.prompts import AgentModelResult, AgentToolCall
+from otel_agentrec.records import NodeIoRecord, NodeType
+
+__all__ = ["LENGTH_CUT", "is_error_like", "is_length_cut", "model_result", "unfit"]
+
+LENGTH_CUT = frozenset({"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "incomplete", "model_length"})
+"""Finish reasons of an answer that was cut for its length."""
+_CUT_FLAGS = frozenset({"attributes_dropped", "input_truncated", "output_truncated", "conflict", "probable_reexport"})
+
+
+def model_result(record: NodeIoRecord) -> AgentModelResult:
+    """What a recorded model call answered."""
+    asked = record.tool_calls or []
+    usage = {"inputTokens": record.input_tokens, "outputTokens": record.output_tokens}
+    said = record.outputs if isinstance(record.outputs, list) else []
+    return AgentModelResult(
+        output_text=record.output_text,
+        raw_response=record.outputs,
+        tool_calls=[AgentToolCall(str(c.get("name") or ""), c.get("arguments"), c.get("id")) for c in asked],
+        reasoning_text=record.reasoning_text,
+        usage={name: n for name, n in usage.items() if n is not None} or None,
+        finish_reasons=record.finish_reasons,
+        memory_items=[m for m in said if isinstance(m, dict)],
+    )
+
+
+def unfit(record: NodeIoRecord) -> str | None:
+    """Why a record must not be handed out as an answer: it tells of no whole one. None: it may be."""
+    if record.answered_from is not None:
+        return "answered from a recording itself"
+    if record.status != "ok" or record.error is not None:
+        return f"its status is {record.status}" if record.status != "ok" else "it has an error"
+    cut = _CUT_FLAGS.intersection(record.flags)
+    if cut:
+        return f"it is flagged {', '.join(sorted(cut))}"
+    if record.node_type is NodeType.MODEL:
+        if record.outputs is None and record.output_text is None and not record.tool_calls:
+            return "no answer was recorded"
+        if record.streamed and is_length_cut(record.finish_reasons):
+            return "its stream was cut for its length"
+    lost = lost_in([record.outputs, record.output_text, record.tool_calls])
+    return f"something in its answer is {lost}" if lost else None
+
+
+def is_length_cut(finish_reasons: object) -> bool:
+    return isinstance(finish_reasons, (list, tuple)) and any(reason in LENGTH_CUT for reason in finish_reasons)
+
+
+def is_error_like(value: Any) -> bool:
+    """Whether what was returned tells of a failure in words, or is a piece of a stream: not to be kept as an answer."""
+    failed = getattr(value, "failed", None)
+    if isinstance(failed, bool):
+        return failed
+    if isinstance(value, str):
+        return value.startswith("TOOL_ERROR")
+    return getattr(value, "chunks", None) is not None and is_length_cut(getattr(value, "finish_reasons", None))
