@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
     from otel_agentrec.redaction import Redactor, whole_record
+    from otel_agentrec.resume.cache import ResumeCache
 
 _ROOMS = {
     "_version": ["__version__"],
@@ -66,6 +67,7 @@ _ROOMS = {
     ],
     "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
     "redaction": ["Redactor", "whole_record"],
+    "resume.cache": ["ResumeCache"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -94,6 +96,7 @@ __all__ = [
     "RecordingLogExporter",
     "RecordingSpanExporter",
     "Redactor",
+    "ResumeCache",
     "ToolExecutor",
     "VerifyReport",
     "__version__",
