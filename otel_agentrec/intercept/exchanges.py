@@ -33,6 +33,7 @@ from otel_agentrec.intercept.protocol import (
 )
 
 __all__ = [
+    "SUPPRESSED",
     "Attempt",
     "ask",
     "begin",
@@ -46,12 +47,12 @@ __all__ = [
     "wanted",
 ]
 
-_SUPPRESSED = (
-    getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", None),
-    getattr(context, "_SUPPRESS_HTTP_INSTRUMENTATION_KEY", None),
+_KEYS = ("_SUPPRESS_INSTRUMENTATION_KEY", "_SUPPRESS_HTTP_INSTRUMENTATION_KEY")
+SUPPRESSED: tuple[str, ...] = (
+    *(getattr(context, name) for name in _KEYS if hasattr(context, name)),
     "suppress_instrumentation",
 )
-"""Context keys under which exporters send. The first two end in random letters, made when OTel is imported."""
+"""Context keys under which exporters send. Those of ``_KEYS`` end in random letters, made when OTel is imported."""
 
 _OPEN: dict[int, Attempt] = {}
 """Attempts whose end was not told yet. Setting and popping an item are one step each, so no lock is needed."""
@@ -102,7 +103,7 @@ def wanted(method: str, host: str, path: str) -> str | None:
     """
     if ACTIVE.wire is None and ACTIVE.models is None and not ACTIVE.forbid_unknown:
         return None
-    if any(context.get_value(key) for key in _SUPPRESSED if key):
+    if any(context.get_value(key) for key in SUPPRESSED):
         return None
     api = api_of(method, path)
     if api is None and ACTIVE.forbid_unknown:
