@@ -124,6 +124,13 @@ TABLE: tuple[Setting, ...] = (
         "which secrets are taken out of what is recorded: default (credentials), off, module:callable, email, card, or a JSON "
         "path; several with commas between them",
     ),
+    Setting(
+        "wire_paths",
+        None,
+        _text,
+        "more URL paths that are model calls: globs with commas between them; API=GLOB names the form of their bodies, such as "
+        "openai.chat=/gateway/*",
+    ),
     Setting("run_id", None, _text, "run id of every event of this process"),
     Setting(
         "log_level",
@@ -148,6 +155,7 @@ class Settings:
     origin: str | None = None
     session_attribute: str | None = None
     redact: Any = "default"
+    wire_paths: str | None = None
     run_id: str | None = None
     log_level: str | None = None
 
