@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from otel_agentrec.capture.ingest import IngestReport, ingest
     from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
     from otel_agentrec.capture.recorder import Recorder
+    from otel_agentrec.clients.ready import (
+        AnthropicClient,
+        AsyncAnthropicClient,
+        AsyncOpenAIChatClient,
+        AsyncOpenAIResponsesClient,
+        OpenAIChatClient,
+        OpenAIResponsesClient,
+    )
     from otel_agentrec.intercept.transports import AgentRecTransport, AsyncAgentRecTransport
     from otel_agentrec.journal.reader import Recording, read_events
     from otel_agentrec.nodes.read import read_nodes
@@ -45,6 +53,14 @@ _ROOMS = {
     "audit.verify": ["verify"],
     "capture.emit": ["agent_run"],
     "capture.ingest": ["IngestReport", "ingest"],
+    "clients.ready": [
+        "AnthropicClient",
+        "AsyncAnthropicClient",
+        "AsyncOpenAIChatClient",
+        "AsyncOpenAIResponsesClient",
+        "OpenAIChatClient",
+        "OpenAIResponsesClient",
+    ],
     "journal.reader": ["Recording", "read_events"],
     "capture.configure": ["configure"],
     "capture.processors": ["AgentRecLogProcessor", "AgentRecSpanProcessor"],
@@ -80,8 +96,12 @@ __all__ = [
     "AgentRecTransport",
     "AgentToolCall",
     "AgentToolResult",
+    "AnthropicClient",
     "AsyncAgentRecTransport",
+    "AsyncAnthropicClient",
     "AsyncModelClient",
+    "AsyncOpenAIChatClient",
+    "AsyncOpenAIResponsesClient",
     "AsyncToolExecutor",
     "InMemoryIoCaptureSink",
     "IngestReport",
@@ -91,6 +111,8 @@ __all__ = [
     "ModelStreamListener",
     "NodeIoRecord",
     "NodeType",
+    "OpenAIChatClient",
+    "OpenAIResponsesClient",
     "Recorder",
     "Recording",
     "RecordingLogExporter",

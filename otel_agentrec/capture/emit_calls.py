@@ -11,6 +11,7 @@ from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.payloads import facts_of_answer, plain_copy
 from otel_agentrec.capture.prompts import Prompt
 from otel_agentrec.journal.facts import Kind
+from otel_agentrec.prompts import AgentModelChunk, AgentModelResult, AgentToolResult
 
 if TYPE_CHECKING:
     from otel_agentrec.capture.emit import AgentStep
@@ -58,17 +59,26 @@ class ModelCall(_Call):
         self._text: list[str] = []
         self._reasoning: list[list[str]] = []
         self._raw: Any = None
+        self._block: int | None = None
 
     def delta(self, text: str, raw: Any = None) -> None:
         """A piece of a streamed answer; ``raw``: the provider's chunk."""
         PROCESS.run("agent_run", self._take, text, raw, False)
 
     def response(self, raw: Any = None, text: str | None = None) -> None:
-        """The answer: its text, or the provider's object or dict (tokens, tool calls and ids are read from it), or both."""
+        """The answer: its text, or the provider's object or dict (tokens, tool calls and ids are read from it), or both; or the
+        :class:`AgentModelResult` of a client."""
+        if isinstance(raw, AgentModelResult):
+            PROCESS.run("agent_run", self._take_result, raw)
+            return
         if isinstance(raw, str) and text is None:
             self._text.clear()  # the whole of what deltas may have told before
             raw, text = None, raw
         PROCESS.run("agent_run", self._take, text, raw, True)
+
+    def on_chunk(self, chunk: AgentModelChunk) -> None:
+        """A piece of an answer, so that the call can be the listener of a client's ``create_stream``."""
+        PROCESS.run("agent_run", self._take_chunk, chunk)
 
     def reasoning(self, text: str, new_block: bool = False) -> None:
         """A piece of the model's reasoning. Pieces of one block are joined as they are, blocks with a line break."""
@@ -111,6 +121,22 @@ class ModelCall(_Call):
             self._note("MODEL_RESPONSE")
         self._hand_over()
         self._step.tell("MODEL_RESPONSE", text, plain)
+
+    def _take_result(self, result: AgentModelResult) -> None:
+        raw, text, reasoning = result.raw_response, result.output_text, result.reasoning_text
+        if reasoning and not self._reasoning:
+            self._take_reasoning(reasoning, True)
+        self._take(text if text and not self._text else None, None if isinstance(raw, str) else raw, True)
+
+    def _take_chunk(self, chunk: AgentModelChunk) -> None:
+        if chunk.channel == "text" and not chunk.index and chunk.text:
+            self._take(chunk.text, None, False)
+        elif chunk.channel == "reasoning" and chunk.text:
+            self._take_reasoning(chunk.text, chunk.index != self._block)
+            self._block = chunk.index
+        elif chunk.channel == "restart":
+            self._text.clear()
+            self._reasoning.clear()
 
     def _take_reasoning(self, text: str, new_block: bool) -> None:
         if new_block or not self._reasoning:
@@ -178,7 +204,11 @@ class ToolCall(_Call):
         self._arguments = plain_copy(arguments)
 
     def result(self, value: Any, *, error: str | None = None) -> None:
-        """What the tool gave back. ``error``: it failed, and says so to the model instead of raising."""
+        """What the tool gave back, or its :class:`AgentToolResult`. ``error``: it failed, and says so to the model instead of
+        raising."""
+        if isinstance(value, AgentToolResult):
+            failed = (value.error or str(value.output)) if value.failed else None
+            value, error = value.output, error or failed
         PROCESS.run("agent_run", self._take, value, error)
 
     def _begin(self) -> None:

@@ -14,7 +14,7 @@ __all__ = ["Prompt", "prompt_of"]
 Json = Any
 
 _MESSAGES = ("messages", "items", "input", "contents")
-_INSTRUCTIONS = ("instructions", "system", "systemPrompt", "system_prompt", "systemInstructions", "system_instructions")
+_INSTRUCTIONS = ("system", "systemPrompt", "system_prompt", "systemInstructions", "system_instructions", "instructions")
 _OTHER = ("model", "tools", "stream")
 _NAMED = {"max_tokens", "temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty"}
 """Parameters that have a ``gen_ai.request.*`` attribute of their own."""
