@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "AgentRecError",
     "ConfigurationError",
+    "EventInvalid",
     "ExtraMissing",
     "LedgerUnavailable",
     "RecordingBusy",
@@ -46,6 +47,10 @@ class UsageError(AgentRecError):
 
 class ConfigurationError(AgentRecError):
     """A setting has a value that can't be used, or two settings contradict each other."""
+
+
+class EventInvalid(AgentRecError):
+    """An event that was to be appended has a type that is not known, or a payload that does not fit its type."""
 
 
 class ExtraMissing(AgentRecError):

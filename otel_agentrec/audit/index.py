@@ -11,7 +11,7 @@ import orjson
 
 from otel_agentrec.audit.structure import Structure, printable
 from otel_agentrec.journal.check import Checked, Fault, check_stream
-from otel_agentrec.journal.reader import StreamFile
+from otel_agentrec.journal.reader import SESSIONS, StreamFile
 
 __all__ = ["TRIES", "IndexFacts", "contradiction", "read_index", "stamp", "steady_index", "tip_fault", "tip_size"]
 
@@ -38,7 +38,7 @@ class IndexFacts:
 
     Args:
         checked: its chain; ``structured``: its events are in our envelope.
-        opened, sealed, pruned: by stream name. erased: stream -> {(seq, i)}.
+        opened, sealed, pruned: by stream name. resealed: earlier ends of sessions, which are closed and gone on with. erased: stream -> {(seq, i)}.
         disputed: streams that were listed twice with different hashes, and the line that says so.
     """
 
@@ -46,9 +46,15 @@ class IndexFacts:
     structured: bool = False
     opened: dict[str, Listed] = field(default_factory=dict)
     sealed: dict[str, Listed] = field(default_factory=dict)
+    resealed: dict[str, list[Listed]] = field(default_factory=dict)
     pruned: set[str] = field(default_factory=set)
     erased: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
     disputed: dict[str, int] = field(default_factory=dict)
+
+    def ends(self, stream: str) -> list[Listed]:
+        """Every end that was listed of a stream, the oldest first."""
+        last = self.sealed.get(stream)
+        return [*self.resealed.get(stream, ()), *([last] if last is not None else ())]
 
 
 def steady_index(stream: StreamFile, hashes: Collection[int] = ()) -> IndexFacts:
@@ -112,10 +118,11 @@ def contradiction(index: IndexFacts, stream: StreamFile, checked: Checked) -> Fa
         count = last.size - checked.size
         hint = f"{count} record{'s' * (count > 1)} missing at the end: the index (line {last.at}) knows {last.size}"
         return Fault("truncated", checked.size, checked.end, hint, None, str(last.size), str(checked.size))
-    if sealed is not None and checked.hashes.get(sealed.size) != sealed.hash:
-        hint = f"the stream was written anew: the index (line {sealed.at}) knows another last line"
-        found = checked.hashes.get(sealed.size)
-        return Fault("history_rewritten", max(0, sealed.size - 1), 0, hint, None, printable(sealed.hash), found)
+    for end in index.ends(stream.name):
+        if checked.hashes.get(end.size) != end.hash:
+            hint = f"the stream was written anew: the index (line {end.at}) knows another last line"
+            found = checked.hashes.get(end.size)
+            return Fault("history_rewritten", max(0, end.size - 1), 0, hint, None, printable(end.hash), found)
     if sealed is not None and checked.size > sealed.size and not stream.named:
         hint = f"events were added after the close that the index (line {sealed.at}) knows"
         return Fault("close_count_mismatch", sealed.size, 0, hint, None, str(sealed.size), str(checked.size))
@@ -157,6 +164,9 @@ def _take(facts: IndexFacts, at: int, event: dict[str, Json]) -> None:
     if type_ == "OPENED" and isinstance(hash, str):
         _list(facts, facts.opened, stream, Listed(hash, 1, at))
     elif type_ == "SEALED" and isinstance(hash, str) and type(size) is int:
+        known = facts.sealed.get(stream)
+        if known is not None and size > known.size and stream.startswith(f"{SESSIONS}/"):
+            facts.resealed.setdefault(stream, []).append(facts.sealed.pop(stream))
         _list(facts, facts.sealed, stream, Listed(hash, size, at))
     elif type_ == "PRUNED":
         facts.pruned.add(stream)

@@ -139,7 +139,6 @@ class _Verification:
 
     def _check(self, stream: StreamFile) -> tuple[Checked, Structure | None]:
         index = self._before
-        sealed = index.sealed.get(stream.name) if index else None
         structure = Structure(stream.name, named=stream.named, earlier=self._open_spans) if self._structured else None
         checked = check_stream(
             stream.path,
@@ -147,7 +146,7 @@ class _Verification:
             stop=size_of(stream.path),
             observe=structure,
             erased=index.erased.get(stream.name, ()) if index else (),
-            hashes=(sealed.size,) if sealed else (),
+            hashes=[end.size for end in index.ends(stream.name)] if index else (),
         )
         return checked, structure
 

@@ -1,4 +1,5 @@
-"""OTLP files -> a recording. What live capture writes as it happens is written here from files, as one new stream.
+"""Files -> a recording. What live capture writes as it happens is written here from OTLP files, as one new stream. Node
+records go into the same stream, event logs of sessions into streams of their own.
 
 Two passes: the first learns who stands above whom and sets log records aside for their spans, the second writes. Memory
 grows with the number of spans, not with what they say.
@@ -6,16 +7,18 @@ grows with the number of spans, not with what they say.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from otel_agentrec.capture import dialects, evaluations
 from otel_agentrec.capture.ingest_out import Out
+from otel_agentrec.capture.ingest_records import RecordFiles
+from otel_agentrec.capture.ingest_report import IngestReport, Quarantined
+from otel_agentrec.capture.ingest_sessions import EventLogs
+from otel_agentrec.capture.jsonlines import KINDS, kind_of
 from otel_agentrec.capture.otlp import OtlpFile
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.capture.spill import LogSpill
@@ -24,51 +27,10 @@ from otel_agentrec.capture.survey import Survey
 from otel_agentrec.errors import AgentRecError, UsageError
 from otel_agentrec.journal.draft import ContentMode
 from otel_agentrec.journal.facts import Facts, Kind
-from otel_agentrec.records import camel
 from otel_agentrec.redaction import Redactor
 from otel_agentrec.settings import Settings
 
-__all__ = ["MAX_TOLD", "IngestReport", "Quarantined", "Sink", "ingest", "write_step"]
-
-MAX_TOLD = 100
-"""So many quarantined lines are named one by one; all are counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quarantined:
-    """Something that could not be read: ``line`` counts lines (or protobuf messages) from 1."""
-
-    file: str
-    line: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.reason}"
-
-
-@dataclass(slots=True)
-class IngestReport:
-    """What ``ingest`` did. ``foreign`` spans are no steps of an agent: read for their parents and retries, not recorded."""
-
-    stream: str = ""
-    files: int = 0
-    spans: int = 0
-    logs: int = 0
-    models: int = 0
-    tools: int = 0
-    agents: int = 0
-    steps: int = 0
-    foreign: int = 0
-    logs_recorded: int = 0
-    """Log records that no span took, recorded as they are."""
-    quarantined_count: int = 0
-    quarantined: list[Quarantined] = field(default_factory=list)
-    """The first of them."""
-    notes: list[str] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, Any]:
-        """camelCase keys, ready for JSON."""
-        return {camel(key): value for key, value in dataclasses.asdict(self).items()}
+__all__ = ["IngestReport", "Quarantined", "Sink", "ingest", "write_step"]
 
 
 def ingest(
@@ -79,18 +41,19 @@ def ingest(
     redact: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> IngestReport:
-    """Record OTLP files of traces and logs as a new stream of a recording.
+    """Record files in a recording: OTLP (traces and logs), node records, event logs of sessions. What a file is shows in it.
 
     Args:
-        paths: files of OTLP/JSON lines or protobuf, plain or gzip. Traces and logs of one run may stand in separate files:
-            give them together.
+        paths: files of OTLP/JSON lines or protobuf; of node records, one JSON object a line (ai4j's, or those of
+            ``JsonlIoCaptureSink``); of session events (ToyAgent's), plain or sealed to a chain. Each plain or gzip. Traces and
+            logs of one run may stand in separate files: give them together.
         out: the recording directory; made when it does not exist.
         content: ``detached``, ``inline`` or ``off``; default: as the settings say (``OTEL_AGENTREC_CONTENT``).
         redact: rules that take secrets out of what is recorded, as in the settings (``OTEL_AGENTREC_REDACT``).
         progress: called with (bytes done, bytes in all).
 
     Raises:
-        UsageError: a path can't be read, or holds no OTLP at all; nothing was written.
+        UsageError: a path can't be read, or holds nothing of these kinds at all; nothing was written.
         AgentRecError: ``out`` can't be written (any more). What was written by then is a valid, unsealed stream.
     """
     settings = Settings.load(content=content, redact=redact)
@@ -106,11 +69,21 @@ def ingest(
             )
     advance = _meter(sum(f.size for f in files), progress)
     report = IngestReport(files=len(files))
+    kinds = [kind_of(file) for file in files]
+    otlp, records, logs = ([f for f, k in zip(files, kinds, strict=True) if k == kind] for kind in KINDS)
+    told = RecordFiles(records, report, redactor)
+    sessions = EventLogs(logs, report, settings, redactor)
     with LogSpill() as spill:
-        survey = _survey(files, spill, report, advance, redactor)
-        with Out(Path(out), settings, redactor) as sink:
-            _write(files, survey, spill, sink, report, advance)
-            report.stream = sink.stream
+        survey = _survey(otlp, spill, report, advance, redactor)
+        unread = report.quarantined_count
+        told.survey(advance)
+        sessions.survey(advance)
+        if otlp or records:
+            with Out(Path(out), settings, redactor) as sink:
+                _write(otlp, unread, survey, spill, sink, report, advance)
+                told.write(sink, advance)
+                report.stream = sink.stream
+        sessions.write(Path(out), advance)
     return report
 
 
@@ -146,7 +119,7 @@ def _survey(
             useful = useful or bool(batch.spans or batch.logs)
             faults = [redactor.text(fault) for fault in batch.faults]  # they may quote what they could not read
             first = first or next(iter(faults), "")
-            _quarantine(file, batch.place, faults, report)
+            report.quarantine(file.path, batch.place, faults)
             for span in batch.spans:
                 survey.add(span, _kind(span))
             for log in batch.logs:
@@ -161,7 +134,7 @@ def _survey(
             )
         if metrics and not useful:
             only_metrics.append(file)
-    if len(only_metrics) == len(files):
+    if files and len(only_metrics) == len(files):
         raise UsageError(
             f"{only_metrics[0].path} holds only metrics",
             "agent steps are in traces and logs: give those files",
@@ -187,14 +160,9 @@ def _set_aside(spill: LogSpill, log: LogView) -> None:
         ) from e
 
 
-def _quarantine(file: OtlpFile, place: int, faults: list[str], report: IngestReport) -> None:
-    report.quarantined_count += len(faults)
-    for reason in faults[: max(0, MAX_TOLD - len(report.quarantined))]:
-        report.quarantined.append(Quarantined(str(file.path), place, reason))
-
-
 def _write(
     files: Sequence[OtlpFile],
+    unread: int,
     survey: Survey,
     spill: LogSpill,
     sink: Out,
@@ -202,8 +170,8 @@ def _write(
     advance: Callable[[int], None] | None,
 ) -> None:
     """Pass 2."""
-    if report.quarantined_count:
-        sink.dropped(report.quarantined_count, "ingest: no readable OTLP")
+    if unread:
+        sink.dropped(unread, "ingest: no readable OTLP")
     for links in survey.links():
         sink.links(links)
     lost: Counter[str] = Counter()

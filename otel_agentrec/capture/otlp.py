@@ -78,6 +78,26 @@ class OtlpFile:
             except OSError as e:
                 raise _unreadable(self.path, e) from e
 
+    def raw_lines(self, progress: Callable[[int], None] | None, limit: int) -> Iterator[tuple[bytes, str]]:
+        """(line, fault) of every line of a file that is JSON lines, for readers of other forms than OTLP.
+
+        Raises:
+            AgentRecError: the file can't be read any more.
+        """
+        with self._open(progress) as stream:
+            try:
+                while raw := stream.readline(limit + 1):
+                    if len(raw) <= limit:
+                        yield raw, ""
+                        continue
+                    while raw and not raw.endswith(b"\n"):
+                        raw = stream.readline(1 << 20)
+                    yield b"", f"longer than {limit >> 20} MiB"
+            except (EOFError, zlib.error, gzip.BadGzipFile):
+                yield b"", "the compressed data ends early"
+            except OSError as e:
+                raise _unreadable(self.path, e) from e
+
     def _check(self) -> int:
         try:
             info = self.path.stat()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from otel_agentrec.capture.dialects import openai
 from otel_agentrec.capture.dialects.messages import definition, message, part
 from otel_agentrec.capture.payloads import plain_copy
 
@@ -74,13 +75,13 @@ def prompt_of(prompt: object, model: str | None) -> Prompt:
     if isinstance(whole, Mapping) and "role" not in whole:
         return _request(whole, model)
     held = whole if isinstance(whole, list) else [whole] if whole is not None else []
-    return Prompt(whole, model, [_message(m) for m in held])
+    return Prompt(whole, model, _messages(held))
 
 
 def _request(whole: Mapping[str, Json], model: str | None) -> Prompt:
     given = {key: value for key, value in whole.items() if value is not None}
     held = next((given[key] for key in _MESSAGES if key in given), None)
-    messages = [_message(m) for m in (held if isinstance(held, list) else [held])] if held is not None else None
+    messages = _messages(held if isinstance(held, list) else [held]) if held is not None else None
     instructions = [p for key in _INSTRUCTIONS if key in given for p in _instructions(given[key])]
     known = {*_MESSAGES, *_INSTRUCTIONS, *_OTHER}
     asked, tools, stream = given.get("model"), given.get("tools"), given.get("stream")
@@ -93,6 +94,12 @@ def _request(whole: Mapping[str, Json], model: str | None) -> Prompt:
         {key: value for key, value in given.items() if key not in known} or None,
         stream if isinstance(stream, bool) else None,
     )
+
+
+def _messages(held: list[Json]) -> list[Json]:
+    """Chat messages, or items of OpenAI's Responses (a call and its result are items of their own there)."""
+    is_typed = any(isinstance(m, Mapping) and "type" in m for m in held)
+    return (openai.listed(held) if is_typed else None) or [_message(m) for m in held]
 
 
 def _message(value: Json) -> Json:

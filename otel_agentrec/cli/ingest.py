@@ -1,4 +1,4 @@
-"""``otel-agentrec ingest``: files of the OpenTelemetry Collector and others into a recording."""
+"""``otel-agentrec ingest``: files of the OpenTelemetry Collector, of ai4j, of ToyAgent and others into a recording."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ TOLD = 10
     examples="""
     otel-agentrec ingest traces.jsonl --out agentrec
     otel-agentrec ingest traces.jsonl logs.jsonl --out agentrec --json
+    otel-agentrec ingest ai4j-io.jsonl step22-events.jsonl --out agentrec
     """
 )
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 @click.option("--out", required=True, metavar="DIR", type=click.Path(), help="The recording to write into.")
 @json_option
 def command(files: tuple[str, ...], out: str, as_json: bool) -> None:
-    """Turn OTLP files (JSON lines or protobuf; traces and logs) into a recording.
+    """Turn files into a recording: OTLP (JSON lines or protobuf; traces and logs), node records of ai4j (one JSON object a
+    line), event logs of sessions as ToyAgent writes them (plain, or sealed to a hash chain). What a file is shows in it.
 
     Give the files of traces and logs that belong together in one go. Lines that can't be read are left out and counted, in
     the recording and on stderr.
@@ -97,12 +99,20 @@ def _print(report: IngestReport, out: str) -> None:
     from otel_agentrec.cli.wording import count
 
     say = console()
-    found = [
-        count(report.agents, "agent step"),
-        count(report.models, "model call"),
-        count(report.tools, "tool call"),
-        count(report.logs_recorded, "log record"),
-    ]
+    found = []
+    if report.stream:
+        found += [
+            count(report.agents, "agent step"),
+            count(report.models, "model call"),
+            count(report.tools, "tool call"),
+            count(report.logs_recorded, "log record"),
+        ]
+    if report.sessions:
+        found.append(f"{count(report.session_events, 'event')} of {count(len(report.sessions), 'session')}")
     other = f"; {count(report.foreign, 'other span')} left out" if report.foreign else ""
     say.print(f"{', '.join(found)} from {count(report.files, 'file')}{other}")
-    say.print(Text(f"otel-agentrec show {shlex.quote(out)}", style="cyan"), soft_wrap=True)
+    for chain in report.chains:
+        if chain["valid"]:
+            say.print(Text(f"{chain['file']}: the chain of {count(chain['links'], 'event')} holds"), soft_wrap=True)
+    then = "show" if report.stream else "verify"
+    say.print(Text(f"otel-agentrec {then} {shlex.quote(out)}", style="cyan"), soft_wrap=True)

@@ -88,6 +88,7 @@ class NamedStream:
         name: the stream's name in its events.
         content: keep content cells in a file beside it (the index has none).
         gate: what its events pass before they are written; default: the default rules.
+        mode: where content goes; default: into cells where there is a content file, else into the events.
 
     Raises:
         OSError: the file can't be opened or repaired.
@@ -95,11 +96,21 @@ class NamedStream:
         RecordingTampered: the last whole line is damaged.
     """
 
-    def __init__(self, path: Path, name: str, *, content: bool, wait: float, gate: Gate | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        *,
+        content: bool,
+        wait: float,
+        gate: Gate | None = None,
+        mode: ContentMode | None = None,
+    ) -> None:
         self.name = name
         self._gate = gate or Gate()
         self._content_path = path.with_name(path.name.removesuffix(".jsonl") + ".content.jsonl") if content else None
         self._content_fd: int | None = None
+        self._mode: ContentMode = mode or ("detached" if content else "inline")
         self._cache = ListCache()
         self._fd = os.open(path, _FLAGS, 0o600)
         try:
@@ -127,18 +138,20 @@ class NamedStream:
                 os.close(fd)
         self._fd, self._content_fd = -1, None
 
-    def append(self, events: Sequence[NewEvent]) -> list[SealedAt]:
+    def append(self, events: Sequence[NewEvent], gate: Gate | None = None) -> list[SealedAt]:
         """Seal events after the tail in one write per file.
+
+        Args:
+            gate: what these pass, where it is not that of the stream.
 
         Raises:
             OSError: nothing was written.
         """
         lines, cells, done = bytearray(), bytearray(), []
         seq, prev = self.tail.size, self.tail.hash
-        mode: ContentMode = "inline" if self._content_path is None else "detached"
         for event in events:
             ts, mono = now()
-            draft = make_draft(event.type, event.payload, event.where, self._cache, self._gate, mode)
+            draft = make_draft(event.type, event.payload, event.where, self._cache, gate or self._gate, self._mode)
             line, digest = seal(prev, draft.event(self.name, seq, ts, mono, event.id))
             lines += line
             cells += draft.cell_lines(seq)

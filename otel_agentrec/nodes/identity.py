@@ -18,5 +18,8 @@ def record_id_of_span(trace: str, span: str) -> str:
 
 
 def record_id(s: Span) -> str:
-    """The id of a span's record. An export that contradicts the first one is told apart by its place."""
+    """The id of a span's record: as given, else made of the span's. An export that contradicts the first one is told apart
+    by its place."""
+    if s.extra is not None and s.extra.given and not s.marks & OTHER_EXPORT:
+        return s.extra.given
     return record_id_of_span(s.trace, f"{s.span}/{s.stream}#{s.seq}" if s.marks & OTHER_EXPORT else s.span)

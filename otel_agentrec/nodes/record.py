@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from typing import Any
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.evaluations import Evaluations
+from otel_agentrec.nodes.given import given_record
 from otel_agentrec.nodes.identity import RECORD_NAMESPACE, record_id
 from otel_agentrec.nodes.implied import Implied
 from otel_agentrec.nodes.memo import Memo
 from otel_agentrec.nodes.pairing import Pairing, calls_of
 from otel_agentrec.nodes.passed_on import PassedOn
 from otel_agentrec.nodes.skeleton import Span
-from otel_agentrec.nodes.sound import record_of, text_or_none
+from otel_agentrec.nodes.sound import given_of, record_of, text_or_none
 from otel_agentrec.nodes.source import Place, Source
 from otel_agentrec.nodes.text import calls_in, is_cut, parsed, reasoning_in, text_in
 from otel_agentrec.nodes.told import Told
@@ -56,6 +58,9 @@ class Builder:
                 are None, and nothing is flagged as truncated; it takes a small part of the time.
         """
         told = Told(self._source, s, contents=contents)
+        given = given_of(told.events[0])
+        if given:
+            return self._given(s, told, given, contents)
         facts, flags = told.facts, told.flags()
         kind = NodeType(s.kind)
         if kind is NodeType.TOOL and contents:
@@ -103,6 +108,21 @@ class Builder:
             attributes=facts.get("attributes"),
             evaluations=self._evaluations.of(told.members, contents=contents),
             **own,
+        )
+
+    def _given(self, s: Span, told: Told, given: dict[str, Json], contents: bool) -> NodeIoRecord:
+        """The record of a call that came as a record."""
+        event = told.events[0]
+        header = self._header_of(event) if contents else {}
+        place = JournalRef(event.stream, event.seq, event.hash)
+        record = given_record(s.kind or "", record_id(s), given, told.each[0], header, place, contents=contents)
+        copies = given.get("copiesSeen")
+        return dataclasses.replace(
+            record,
+            copies_seen=(copies if isinstance(copies, int) else 1)
+            + (len(s.extra.copies) if s.extra is not None else 0),
+            flags=list(dict.fromkeys([*record.flags, *told.flags()])),
+            evaluations=self._evaluations.of(told.members, contents=contents),
         )
 
     def recovered(

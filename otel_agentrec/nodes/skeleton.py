@@ -41,13 +41,15 @@ def mark(text: Json) -> int | None:
 class Extra:
     """What only few spans have: ids given by the span itself, further events, the caller's user."""
 
-    __slots__ = ("amended", "answered", "copies", "interrupted", "retries", "run", "step", "turn", "user")
+    __slots__ = ("amended", "answered", "copies", "given", "interrupted", "retries", "run", "step", "turn", "user")
 
     def __init__(self) -> None:
         self.run: str | None = None
         self.turn: str | None = None
         self.step: int | None = None
         self.user: str | None = None
+        self.given: str | None = None
+        """The record's id, where it came as a record."""
         self.copies: list[Place] = []
         """Further NODE_RECORDED events of the same span."""
         self.amended: list[Place] = []

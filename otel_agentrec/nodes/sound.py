@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from otel_agentrec.journal.events import Event
 
-__all__ = ["facts_of", "record_of", "text_or_none", "where_of"]
+__all__ = ["facts_of", "given_of", "record_of", "text_or_none", "where_of"]
 
 Json = Any
 
@@ -42,6 +42,12 @@ def record_of(event: Event) -> dict[str, Json]:
     return payload if isinstance(payload, dict) else {}
 
 
+def given_of(event: Event) -> dict[str, Json]:
+    """The fields of a record that came as a record; empty for all that came as a span."""
+    given = event.payload.get("given") if event.type == "NODE_RECORDED" and isinstance(event.payload, dict) else None
+    return given if isinstance(given, dict) else {}
+
+
 class Where(NamedTuple):
     """The envelope's ``trace``; "" for what it does not tell."""
 
@@ -52,11 +58,11 @@ class Where(NamedTuple):
 
 
 def where_of(event: Event) -> Where:
-    """Which span an event tells of. An event that names none is told by itself: its place is its identity."""
+    """Which span an event tells of. An event that names none is told by its record, or by itself: its place is its identity."""
     told: dict[str, Json] = event.trace if isinstance(event.trace, dict) else {}
     trace, span, parent, path = told.get("traceId"), told.get("spanId"), told.get("parentSpanId"), told.get("path")
     if not (isinstance(span, str) and span):
-        return Where("", f"{event.stream}#{event.seq}", "", [])
+        return Where("", text_or_none(given_of(event).get("recordId")) or f"{event.stream}#{event.seq}", "", [])
     return Where(
         trace if isinstance(trace, str) else "",
         span,

@@ -24,7 +24,7 @@ __all__ = ["MemorySource", "Place", "RecordingSource", "Source"]
 Json = Any
 _NEAR = 32
 """So many events are read through, and remembered, rather than looked up."""
-_HOLDERS = ("facts", "record")
+_HOLDERS = ("facts", "record", "given")
 """Payload keys below which content stands."""
 
 

@@ -23,7 +23,7 @@ from otel_agentrec.nodes.skeleton import (
     Span,
     mark,
 )
-from otel_agentrec.nodes.sound import facts_of, record_of, text_or_none, where_of
+from otel_agentrec.nodes.sound import facts_of, given_of, record_of, text_or_none, where_of
 from otel_agentrec.nodes.source import Place
 from otel_agentrec.nodes.spanindex import SpanIndex
 
@@ -206,6 +206,8 @@ class Table:
             more.run = text_or_none(e.run) or more.run
             more.turn = text_or_none(e.turn) or more.turn
             more.step = e.step if type(e.step) is int else more.step
+        if "given" in payload:
+            s.more().given = text_or_none(given_of(e).get("recordId"))
         self._facts(s, facts_of(e), lead=lead)
         if s.kind == Kind.STEP:
             s.name = payload.get("kind")

@@ -198,6 +198,11 @@ def _payload(cls: type[Payload]) -> Schema:
         properties["type"] = {"enum": ["MODEL", "TOOL", None]}
     elif cls.event_type == "NODE_RECORDED":
         properties["type"] = {"enum": ["MODEL", "TOOL"]}
+        properties["given"] = {
+            "type": "object",
+            "properties": {"content": _ref("content")},
+            "additionalProperties": _ref("value"),
+        }
     elif cls.event_type == "NODE_INTERRUPTED":
         properties["record"] = {"description": "As the payload of a NODE_RECORDED.", "$ref": "#/$defs/NODE_RECORDED"}
     schema = _closed(properties, required)

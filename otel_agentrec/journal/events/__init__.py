@@ -6,8 +6,17 @@ may pass over a type it can't use.
 """
 
 # Importing a group registers its types.
-from otel_agentrec.journal.events import effect, index, node, run, stream, wire  # noqa: F401
-from otel_agentrec.journal.events.base import FORMAT, TYPES, Generic, Payload, content_of, keys_of, payload_of
+from otel_agentrec.journal.events import effect, index, node, run, session, stream, wire  # noqa: F401
+from otel_agentrec.journal.events.base import (
+    FORMAT,
+    TYPES,
+    Generic,
+    Payload,
+    checked,
+    content_of,
+    keys_of,
+    payload_of,
+)
 from otel_agentrec.journal.events.reading import UPCASTERS, Event, upcast
 
 __all__ = [
@@ -17,6 +26,7 @@ __all__ = [
     "Event",
     "Generic",
     "Payload",
+    "checked",
     "content_of",
     "keys_of",
     "payload_of",

@@ -19,12 +19,13 @@ class NodeStarted(Payload):
         return {"type": None, **super().to_json()}
 
 
-@event("NODE_RECORDED", content=FACTS)
+@event("NODE_RECORDED", content={"given.content": "one", **FACTS})
 class NodeRecorded(Payload):
     """A model or tool span ended. Times are decimal strings of nanoseconds since the epoch.
 
     ``header``: seq of the REQUEST_HEADER in the same stream; ``provider``: seq of the PROVIDER_SEEN; ``via``: span ids of
-    foreign CLIENT spans seen below this one.
+    foreign CLIENT spans seen below this one. ``given``: fields of a record that came as a record, not as a span; they stand
+    as they were given, and ``given.content`` holds those of its content that ``facts`` do not tell just so.
     """
 
     type: str
@@ -36,6 +37,7 @@ class NodeRecorded(Payload):
     header: int | None = None
     provider: int | None = None
     via: list[str] | None = None
+    given: dict[str, Json] | None = None
 
 
 @event("NODE_AMENDED", content=FACTS)
