@@ -40,6 +40,7 @@ __all__ = [
     "describe",
     "is_inside",
     "looked_at",
+    "not_looked_at",
     "playable_headers",
     "raised",
     "sending",
@@ -153,11 +154,20 @@ def looked_at(library: str, look: Callable[[], ModelRequest]) -> ModelRequest | 
     try:
         return look()
     except Exception as error:
-        if ACTIVE.models is not None or ACTIVE.forbid_unknown:
-            what = f"a request of {library} can't be looked at, so it is not sent: {type(error).__name__}: {error}"
-            raise RunStopped(what, "this is a defect of otel-agentrec; please report it") from error
-        PROCESS.swallow(f"the point in {library}", error)
+        not_looked_at(library, error)
         return None
+
+
+def not_looked_at(library: str, error: Exception) -> None:
+    """Count a failure to look at a request.
+
+    Raises:
+        RunStopped: somebody answers, so the request must not go out unseen.
+    """
+    if ACTIVE.models is not None or ACTIVE.forbid_unknown:
+        what = f"a request of {library} can't be looked at, so it is not sent: {type(error).__name__}: {error}"
+        raise RunStopped(what, "this is a defect of otel-agentrec; please report it") from error
+    PROCESS.swallow(f"the point in {library}", error)
 
 
 def ask(request: ModelRequest) -> RecordedResponse | None:

@@ -23,6 +23,7 @@ from otel_agentrec.intercept.exchanges import (
     describe,
     is_inside,
     looked_at,
+    not_looked_at,
     playable_headers,
     raised,
     sending,
@@ -174,7 +175,7 @@ def _api(request: Any) -> str | None:
         url = request.url
         method, host, path = request.method, url.netloc.decode("ascii", "replace"), url.raw_path
     except Exception as error:
-        PROCESS.swallow("the point in httpx", error)
+        not_looked_at("httpx", error)
         return None
     return wanted(method, host, path.partition(b"?")[0].decode("ascii", "replace"))
 

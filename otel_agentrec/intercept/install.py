@@ -97,12 +97,13 @@ def coverage() -> list[dict[str, Any]]:
 
 def _register_own() -> None:
     """The points of this package. Their modules import none of the libraries that they patch."""
-    from otel_agentrec.intercept import httpx_points, tools, urllib3_points
+    from otel_agentrec.intercept import aiohttp_points, httpx_points, tools, urllib3_points
 
     for library in ("httpx", "httpx2"):
         register(library, httpx_points.client_point, level="client")
         register(library, httpx_points.transport_point, level="transport")
     register("urllib3", urllib3_points.pool_point, level="pool")
+    register("aiohttp", aiohttp_points.client_point, level="client")
     tools.register_all()
 
 

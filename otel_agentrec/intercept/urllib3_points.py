@@ -24,6 +24,7 @@ from otel_agentrec.intercept.exchanges import (
     describe,
     is_inside,
     looked_at,
+    not_looked_at,
     playable_headers,
     raised,
     sending,
@@ -99,7 +100,7 @@ def _place(pool: Any, url: str) -> tuple[str, str] | None:
         host = f"[{host}]" if ":" in host and not host.startswith("[") else host
         return (host if port in (None, _PORTS.get(scheme)) else f"{host}:{port}"), target
     except Exception as error:
-        PROCESS.swallow("the point in urllib3", error)
+        not_looked_at("urllib3", error)
         return None
 
 
