@@ -12,6 +12,7 @@ from typing import Any
 from opentelemetry import _logs, trace
 
 from otel_agentrec.capture.content import ask_for_content
+from otel_agentrec.capture.feeding import FedCache, feed
 from otel_agentrec.capture.guard import PROCESS, log
 from otel_agentrec.capture.providers import attach, make_tracer_provider
 from otel_agentrec.capture.recorder import Recorder, place_of
@@ -34,6 +35,7 @@ def configure(
     *,
     sinks: Iterable[IoCaptureSink] = (),
     listeners: Iterable[Any] = (),
+    resume_cache: FedCache | None = None,
     durability: str | None = None,
     content: str | None = None,
     segment_bytes: int | None = None,
@@ -53,6 +55,7 @@ def configure(
         path: the recording directory; default ``OTEL_AGENTREC_PATH``.
         sinks: receive node records.
         listeners: receive the events of every ``agent_run`` of this process.
+        resume_cache: a ``ResumeCache`` that is fed with what is recorded.
         redact: rules that take secrets out of what is recorded: see ``Redactor.from_setting``.
         durability, content, segment_bytes, origin, session_attribute, run_id: see ``otel_agentrec.settings``.
 
@@ -80,6 +83,7 @@ def configure(
             )
         recorder = recorder_at(settings, sinks=sinks, way=CONFIGURE)
         recorder.listeners.extend(listeners)
+        feed(recorder, resume_cache)
         _configured = recorder
     if settings.enabled:
         _start(recorder, settings)

@@ -223,7 +223,8 @@ class AgentStep(Guarded):
         said.provider = provider
         said.stream = stream if stream is not None else said.stream
         PROCESS.run("agent_run", said.add, instructions, tools, parameters)
-        return ModelCall(self, said)
+        is_whole = instructions is None and tools is None and parameters is None
+        return ModelCall(self, said, prompt if is_whole else None)
 
     def tool_call(self, name: str, arguments: Any = None, *, call_id: str | None = None) -> ToolCall:
         """A call of a tool, to be used as a block.

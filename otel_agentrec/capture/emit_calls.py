@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import SpanKind
 
+from otel_agentrec.capture.callkeys import asked_whole
 from otel_agentrec.capture.emit_block import Block, facts_of_error, on_span
 from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.payloads import facts_of_answer, plain_copy
@@ -53,8 +54,10 @@ class ModelCall(_Call):
     _kind = Kind.MODEL
     _operation = "chat"
 
-    def __init__(self, step: AgentStep, prompt: Prompt) -> None:
+    def __init__(self, step: AgentStep, prompt: Prompt, asked: object = None) -> None:
+        """``asked``: the prompt as it was given, where it is the whole request."""
         super().__init__(step)
+        self._asked = asked
         self._prompt = prompt
         self._text: list[str] = []
         self._reasoning: list[list[str]] = []
@@ -91,6 +94,7 @@ class ModelCall(_Call):
     def _begin(self) -> None:
         said = self._prompt
         self._facts = {key: value for key, value in said.facts().items() if value is not None}
+        self._facts.update(asked=asked_whole(self._asked))
         attributes = {
             "gen_ai.provider.name": said.provider,
             "gen_ai.request.model": said.model,

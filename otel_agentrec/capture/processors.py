@@ -10,6 +10,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk._logs import LogRecordProcessor, ReadWriteLogRecord
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
+from otel_agentrec.capture.feeding import FedCache, feed
 from otel_agentrec.capture.guard import guarded
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.capture.recorders import recorder_at
@@ -29,6 +30,7 @@ class AgentRecSpanProcessor(SpanProcessor):
     Args:
         path: the recording directory; default ``OTEL_AGENTREC_PATH``.
         sinks: receive node records.
+        resume_cache: a ``ResumeCache`` that is fed with what is recorded.
         settings: further settings by name (see ``otel_agentrec.settings``).
 
     Raises:
@@ -40,6 +42,7 @@ class AgentRecSpanProcessor(SpanProcessor):
         path: str | os.PathLike[str] | None = None,
         *,
         sinks: Iterable[IoCaptureSink] = (),
+        resume_cache: FedCache | None = None,
         recorder: Recorder | None = None,
         **settings: Any,
     ) -> None:
@@ -48,6 +51,7 @@ class AgentRecSpanProcessor(SpanProcessor):
             recorder = recorder_at(loaded, sinks=sinks, way=CODE)
         self.recorder = recorder
         self.guard = recorder.guard
+        feed(recorder, resume_cache)
         recorder.attach(self)
 
     @guarded("on_start")

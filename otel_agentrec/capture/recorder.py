@@ -303,6 +303,9 @@ class Recorder:
         elif new and self._teller is not None:
             self._teller.sinks.extend(new)
 
+    def has_sink(self, sink: IoCaptureSink) -> bool:
+        return self._teller is not None and any(one is sink for one in self._teller.sinks)
+
     @property
     def is_closed(self) -> bool:
         return self._closed

@@ -14,6 +14,7 @@ from opentelemetry.trace import SpanKind
 
 from otel_agentrec.capture import content, dialects, evaluations, handed, steps
 from otel_agentrec.capture.attempts import attempt_of, summarise
+from otel_agentrec.capture.callkeys import CallKeys, flag_cut, limit_of
 from otel_agentrec.capture.completions import Completion, fill
 from otel_agentrec.capture.guard import Counters, Notices
 from otel_agentrec.capture.logs import LogTracker
@@ -63,6 +64,9 @@ class Tracker:
         self._settings = settings
         self._counters = counters
         self._notices = notices
+        self._keys = CallKeys(settings.path)
+        self._limits: set[int] = set()
+        """Lengths at which SDKs of this process cut attributes."""
 
     # --- foreign spans ------------------------------------------------------------------------------------------------
 
@@ -115,6 +119,9 @@ class Tracker:
         if key in self.table:
             return False
         above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
+        limit = limit_of(span)
+        if limit is not None:
+            self._limits.add(limit)
         entry = OpenSpan(span, key, above, owner)
         entry.watch(span, abandoned)
         evicted = self.table.add(entry)
@@ -214,7 +221,9 @@ class Tracker:
 
     def _journal_end(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts, span: Any) -> None:
         entry.is_step, entry.kind = True, kind
+        flag_cut(kind, facts, self._limits)
         self._apply(entry, facts)
+        self._keys.add(kind, facts)
         if kind == Kind.MODEL:
             self._look_for_content(entry, view, facts)
         if kind == Kind.AGENT and not entry.started:

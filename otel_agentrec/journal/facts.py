@@ -75,6 +75,10 @@ class Facts:
     """``ok``, ``error`` or ``partial``; None is read as ok."""
     error_type: str | None = None
     flags: list[str] = field(default_factory=list)
+    keys: dict[str, str] | None = None
+    """``{prompt, wire, tool}``: keys of the call under the recording's secret, see nodes/keys."""
+    asked: bytes | None = field(default=None, metadata={"process": True})
+    """The canonical bytes of a whole prompt, for its key; they stay in the process."""
     # content
     messages: Sequence[Json] | RawList | None = field(default=None, metadata={"content": "list"})
     output_messages: Sequence[Json] | RawList | None = field(default=None, metadata={"content": "list"})
@@ -112,7 +116,7 @@ class Facts:
 _PAYLOAD: list[tuple[str, str]] = [
     (f.name, camel(f.name))
     for f in dataclasses.fields(Facts)
-    if "header" not in f.metadata and "envelope" not in f.metadata
+    if not f.metadata.keys() & {"header", "envelope", "process"}
 ]
 CONTENT: dict[str, str] = {
     camel(f.name): f.metadata["content"] for f in dataclasses.fields(Facts) if "content" in f.metadata

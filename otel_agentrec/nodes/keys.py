@@ -26,7 +26,7 @@ from typing import Any
 from otel_agentrec.journal.resumekey import KEY_BYTES, key_id, read_resume_key, resume_key
 from otel_agentrec.nodes.callids import aliased
 from otel_agentrec.nodes.exactjson import NoKey, canonical_exact, read_text
-from otel_agentrec.nodes.inert import Inert, inert_of
+from otel_agentrec.nodes.inert import inert_of
 from otel_agentrec.nodes.multipart import boundary_of, parts_of
 from otel_agentrec.records import camel
 
@@ -39,6 +39,7 @@ __all__ = [
     "aliased_wire_key",
     "arguments_value",
     "body_value",
+    "prompt_bytes",
     "prompt_key",
     "prompt_value",
     "split_key",
@@ -119,7 +120,16 @@ def prompt_key(ring: KeyRing, prompt: object, inert: Iterable[str] = ()) -> str:
     Raises:
         NoKey: it can't be written out whole.
     """
-    return _key(ring, "prompt", prompt_value(prompt), inert_of(inert, PROMPT_INERT))
+    return ring.digest("prompt" + inert_of(inert, PROMPT_INERT).suffix, prompt_bytes(prompt, inert))
+
+
+def prompt_bytes(prompt: object, inert: Iterable[str] = ()) -> bytes:
+    """What the key of a prompt is made of: to be digested later, when the prompt may have changed.
+
+    Raises:
+        NoKey: it can't be written out whole.
+    """
+    return canonical_exact(inert_of(inert, PROMPT_INERT).applied(prompt_value(prompt)))
 
 
 def tool_key(ring: KeyRing, name: str, arguments: object, inert: Iterable[str] = ()) -> str:
@@ -209,10 +219,6 @@ def body_value(body: object, content_type: str | None = None) -> Json:
         parts = parts_of(raw, boundary) if boundary else None
         return read_text(raw) if parts is None else [_TRANSPORT, [dataclasses.asdict(part) for part in parts]]
     return read_text(body) if isinstance(body, str) else body
-
-
-def _key(ring: KeyRing, scheme: str, value: Json, declared: Inert) -> str:
-    return ring.digest(scheme + declared.suffix, canonical_exact(declared.applied(value)))
 
 
 def _bare(path: str) -> str:

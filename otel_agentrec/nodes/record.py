@@ -103,6 +103,7 @@ class Builder:
             copies_seen=1 + (len(s.extra.copies) if s.extra is not None else 0),
             journal=JournalRef(event.stream, event.seq, event.hash),
             retries=told.retries(),
+            keys={scheme: key for scheme, key in (facts.get("keys") or {}).items() if isinstance(key, str)},
             answered_from=s.extra.answered if s.extra is not None else None,
             flags=sorted(set(flags)),
             attributes=facts.get("attributes"),

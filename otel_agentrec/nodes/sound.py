@@ -20,6 +20,7 @@ _TYPES: dict[str, type] = {
     **dict.fromkeys(_NUMBERS.split(), int),
     **dict.fromkeys(("finishReasons", "flags", "retries", "calls"), list),
     "otherTokens": dict,
+    "keys": dict,
     "streamed": bool,
 }
 _ELEMENTS: dict[str, type] = {"finishReasons": str, "flags": str, "retries": dict, "calls": dict}

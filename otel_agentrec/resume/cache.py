@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from otel_agentrec.nodes.inert import inert_of
 from otel_agentrec.nodes.keys import KeyRing
+from otel_agentrec.nodes.whole import lost_in
 from otel_agentrec.records import NodeIoRecord, NodeType
 from otel_agentrec.resume.entries import DEFAULT_INERT, Entry, Hit, Side, entry_of
 from otel_agentrec.resume.flights import Flights
@@ -181,7 +182,7 @@ class ResumeCache:
         As a sink of a recorder (``configure(resume_cache=…)``). Records that were truncated, redacted or recorded without
         content, that failed, or that were answered from a recording feed nothing.
         """
-        fit = entry_of(record, self._ring, self.inert, self._store)
+        fit = entry_of(record, self._ring, self.inert, self._store) if lost_in(record.inputs) is None else None
         if fit is None or not self._cacheable(fit.kind, fit.value):
             return
         fit.told, fit.used = True, True

@@ -85,7 +85,7 @@ def _tool_entry(record: NodeIoRecord, ring: KeyRing, inert: tuple[str, ...], sto
     name, arguments = record.tool_name, inputs.get("arguments")
     key = stored_key(record, "tool", ring, inert)
     held = None
-    if name and lost_in(arguments) is None and "input_truncated" not in record.flags:
+    if name and arguments is not None and lost_in(arguments) is None and "input_truncated" not in record.flags:
         request = Request("tool", {"name": name, "arguments": arguments}, record.tool_call_id)
         try:
             key = key or request.keys(ring, inert)[0]

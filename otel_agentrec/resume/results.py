@@ -40,6 +40,8 @@ def unfit(record: NodeIoRecord) -> str | None:
     cut = _CUT_FLAGS.intersection(record.flags)
     if cut:
         return f"it is flagged {', '.join(sorted(cut))}"
+    if record.node_type is NodeType.TOOL and record.outputs is None:
+        return "no result was recorded"
     if record.node_type is NodeType.MODEL:
         if record.outputs is None and record.output_text is None and not record.tool_calls:
             return "no answer was recorded"

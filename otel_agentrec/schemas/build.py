@@ -214,7 +214,7 @@ def _facts() -> Schema:
     hints = typing.get_type_hints(Facts)
     properties: dict[str, Schema] = {}
     for field in dataclasses.fields(Facts):
-        if "header" in field.metadata or "envelope" in field.metadata:
+        if field.metadata.keys() & {"header", "envelope", "process"}:
             continue
         how = field.metadata.get("content")
         properties[camel(field.name)] = _CONTENT[how] if how else _of_type(hints[field.name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Any
 
+from otel_agentrec.capture.callkeys import take_keys
 from otel_agentrec.capture.dialects import tokens
 from otel_agentrec.capture.dialects.values import text
 from otel_agentrec.journal.facts import Facts
@@ -26,4 +27,5 @@ def take_given(rest: MutableMapping[str, Any], facts: Facts) -> None:
     facts.run_id = text(take("agentrec.run.id", None))
     facts.turn_id = text(take("agentrec.turn.id", None))
     facts.step = tokens.count(take("agentrec.step", None))
+    facts.keys = take_keys(rest)
     facts.retry_count = tokens.count(take("agentrec.retry_count", None))
