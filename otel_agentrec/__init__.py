@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
     from otel_agentrec.redaction import Redactor, whole_record
+    from otel_agentrec.replay.node import NodeReplayer
     from otel_agentrec.resume.cache import ResumeCache
 
 _ROOMS = {
@@ -83,6 +84,7 @@ _ROOMS = {
     ],
     "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
     "redaction": ["Redactor", "whole_record"],
+    "replay.node": ["NodeReplayer"],
     "resume.cache": ["ResumeCache"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
@@ -110,6 +112,7 @@ __all__ = [
     "ModelClient",
     "ModelStreamListener",
     "NodeIoRecord",
+    "NodeReplayer",
     "NodeType",
     "OpenAIChatClient",
     "OpenAIResponsesClient",

@@ -12,6 +12,7 @@ __all__ = [
     "EventInvalid",
     "ExtraMissing",
     "LedgerUnavailable",
+    "RecordedError",
     "RecordingBusy",
     "RecordingNotFound",
     "RecordingTampered",
@@ -81,6 +82,25 @@ class RecordingTampered(AgentRecError):
 
     exit_code = 1
     default_hint = "otel-agentrec verify RECORDING shows file and index of the first broken line"
+
+
+class RecordedError(AgentRecError):
+    """A recorded call failed, and so its replay does: nothing was asked.
+
+    Args:
+        error_type: class of the recorded error, as the recording names it; None when nobody knows how the call ended.
+        message: what it said.
+        partial: what had been answered by then (an ``AgentModelResult``), if anything.
+    """
+
+    exit_code = 1
+    default_hint = "the recording holds this failure; ask again with a live replay"
+
+    def __init__(self, error_type: str | None, message: str, partial: object = None) -> None:
+        super().__init__(f"{error_type}: {message}" if error_type else message)
+        self.error_type = error_type
+        self.message = message
+        self.partial = partial
 
 
 class RunStopped(BaseException):
