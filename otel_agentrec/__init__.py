@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from otel_agentrec.intercept.transports import AgentRecTransport, AsyncAgentRecTransport
     from otel_agentrec.journal.reader import Recording, read_events
+    from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
     from otel_agentrec.nodes.read import read_nodes
     from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
     from otel_agentrec.otel.exporters import RecordingLogExporter, RecordingSpanExporter
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
     from otel_agentrec.redaction import Redactor, whole_record
     from otel_agentrec.replay.node import NodeReplayer
     from otel_agentrec.resume.cache import ResumeCache
+    from otel_agentrec.session.agent import AGENT, AgentSession
+    from otel_agentrec.session.log import SessionLog
+    from otel_agentrec.session.policy import CONVERSATION, Policy, with_compaction, with_tools
+    from otel_agentrec.session.snapshot import AgentSessionSnapshot
+    from otel_agentrec.session.stores import AgentSessionStore, FileAgentSessionStore
 
 _ROOMS = {
     "_version": ["__version__"],
@@ -86,16 +92,27 @@ _ROOMS = {
     "redaction": ["Redactor", "whole_record"],
     "replay.node": ["NodeReplayer"],
     "resume.cache": ["ResumeCache"],
+    "session.agent": ["AGENT", "AgentSession"],
+    "session.log": ["SessionLog"],
+    "session.policy": ["CONVERSATION", "Policy", "with_compaction", "with_tools"],
+    "session.snapshot": ["AgentSessionSnapshot"],
+    "session.stores": ["AgentSessionStore", "FileAgentSessionStore"],
+    "journal.store": ["EventStore", "FileEventStore", "SequenceConflict"],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "AGENT",
+    "CONVERSATION",
     "AgentModelChunk",
     "AgentModelResult",
     "AgentPrompt",
     "AgentRecLogProcessor",
     "AgentRecSpanProcessor",
     "AgentRecTransport",
+    "AgentSession",
+    "AgentSessionSnapshot",
+    "AgentSessionStore",
     "AgentToolCall",
     "AgentToolResult",
     "AnthropicClient",
@@ -105,6 +122,9 @@ __all__ = [
     "AsyncOpenAIChatClient",
     "AsyncOpenAIResponsesClient",
     "AsyncToolExecutor",
+    "EventStore",
+    "FileAgentSessionStore",
+    "FileEventStore",
     "InMemoryIoCaptureSink",
     "IngestReport",
     "IoCaptureSink",
@@ -116,12 +136,15 @@ __all__ = [
     "NodeType",
     "OpenAIChatClient",
     "OpenAIResponsesClient",
+    "Policy",
     "Recorder",
     "Recording",
     "RecordingLogExporter",
     "RecordingSpanExporter",
     "Redactor",
     "ResumeCache",
+    "SequenceConflict",
+    "SessionLog",
     "ToolExecutor",
     "VerifyReport",
     "__version__",
@@ -132,6 +155,8 @@ __all__ = [
     "read_nodes",
     "verify",
     "whole_record",
+    "with_compaction",
+    "with_tools",
 ]
 
 

@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "nodes": ("otel_agentrec.cli.nodes", "Print the model and tool calls of a recording."),
     "stats": ("otel_agentrec.cli.stats", "Count calls, tokens, times, errors and losses."),
     "score": ("otel_agentrec.cli.score", "Attach an evaluation to a call."),
+    "session": ("otel_agentrec.cli.session", "Chat sessions: list, show, time travel, fork, save."),
     "verify": ("otel_agentrec.cli.verify", "Check that nothing in a recording was changed."),
 }
 """Command -> (module that holds it under the name ``command``, one line of help)."""

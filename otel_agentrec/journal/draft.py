@@ -50,12 +50,17 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event that is to be appended to a named stream. ``id``: a uuid; made anew when absent."""
+    """An event that is to be appended to a named stream. ``id``: a uuid; made anew when absent.
+
+    ``copy_of``: the hash of the event in another stream that this one repeats; ``ts``: when that one happened (ms).
+    """
 
     type: str
     payload: dict[str, Any]
     where: Envelope = Envelope()
     id: str | None = None
+    copy_of: str | None = None
+    ts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +90,12 @@ class Draft:
     after_stream: bytes
     after_ts: bytes
 
-    def event(self, stream: str, seq: int, ts: int, mono: int, id: str | None = None) -> bytes:
+    def event(
+        self, stream: str, seq: int, ts: int, mono: int, id: str | None = None, copy_of: str | None = None
+    ) -> bytes:
         """canonical(E). The envelope's keys stand in RFC 8785 order; tests compare it with the canonicaliser."""
-        return b'{"id":%s,"mono":"%d","payload":%s%s,"seq":%d%s,"stream":%s%s,"ts":%d%s}' % (
+        return b'{%s"id":%s,"mono":"%d","payload":%s%s,"seq":%d%s,"stream":%s%s,"ts":%d%s}' % (
+            b'"copyOf":%s,' % quoted(copy_of) if copy_of else b"",
             quoted(id or str(uuid.uuid4())),
             mono,
             self.payload,

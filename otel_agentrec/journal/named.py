@@ -152,7 +152,8 @@ class NamedStream:
         for event in events:
             ts, mono = now()
             draft = make_draft(event.type, event.payload, event.where, self._cache, gate or self._gate, self._mode)
-            line, digest = seal(prev, draft.event(self.name, seq, ts, mono, event.id))
+            ts = ts if event.ts is None else event.ts
+            line, digest = seal(prev, draft.event(self.name, seq, ts, mono, event.id, event.copy_of))
             lines += line
             cells += draft.cell_lines(seq)
             done.append(SealedAt(self.name, seq, digest, prev, ts))

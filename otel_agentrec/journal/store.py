@@ -8,9 +8,10 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from otel_agentrec.errors import AgentRecError, RecordingNotFound, UsageError
 from otel_agentrec.journal.draft import NewEvent, SealedAt
@@ -19,12 +20,19 @@ from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.index import Index, opening_payload
 from otel_agentrec.journal.named import NamedStream, read_tail
 from otel_agentrec.journal.reader import Resolver, StreamFile
+from otel_agentrec.journal.wholefile import replace_file
 from otel_agentrec.redaction import Redactor
 
-__all__ = ["EventStore", "FileEventStore", "SequenceConflict"]
+__all__ = ["EventStore", "FileEventStore", "SequenceConflict", "check_name"]
 
 _NAME = re.compile(r"[A-Za-z0-9_%~-][A-Za-z0-9._%~-]*(/[A-Za-z0-9_%~-][A-Za-z0-9._%~-]*)*")
 LOCK_WAIT = 5.0
+
+
+def check_name(stream: str) -> None:
+    """Raises UsageError for a name that is none."""
+    if not _NAME.fullmatch(stream):
+        raise UsageError(f"{stream!r} is no stream name", "percent-encode it: urllib.parse.quote(name, safe='')")
 
 
 class SequenceConflict(AgentRecError):
@@ -41,11 +49,19 @@ class SequenceConflict(AgentRecError):
 class EventStore(Protocol):
     """Append-only streams of events with optimistic concurrency."""
 
-    def append(self, stream: str, events: Sequence[NewEvent], expected_seq: int | None = None) -> list[SealedAt]:
+    def append(
+        self,
+        stream: str,
+        events: Sequence[NewEvent],
+        expected_seq: int | None = None,
+        *,
+        opened: Mapping[str, Any] | None = None,
+    ) -> list[SealedAt]:
         """Append events, all or none.
 
         Args:
             expected_seq: the seq that the first event shall get (0 or 1: the stream is new); None: wherever the end is.
+            opened: further keys of STREAM_OPENED, if this opens the stream.
 
         Raises:
             SequenceConflict: the stream's end is elsewhere.
@@ -62,6 +78,14 @@ class EventStore(Protocol):
         """(next seq, hash of the last event), or None for an unknown stream."""
         ...
 
+    def save(self, stream: str, name: str, data: bytes) -> None:
+        """Keep something that was computed from a stream, in place of what was kept under that name; all or nothing."""
+        ...
+
+    def saved(self, stream: str, name: str) -> bytes | None:
+        """What was kept last; None: nothing, or it is gone. It can always be computed anew."""
+        ...
+
 
 class FileEventStore:
     """Streams as files ``<directory>/<name>.jsonl`` with their content beside them, listed in the recording's index.
@@ -76,7 +100,14 @@ class FileEventStore:
         self._gate = Gate(redactor)
         self._origin = origin
 
-    def append(self, stream: str, events: Sequence[NewEvent], expected_seq: int | None = None) -> list[SealedAt]:
+    def append(
+        self,
+        stream: str,
+        events: Sequence[NewEvent],
+        expected_seq: int | None = None,
+        *,
+        opened: Mapping[str, Any] | None = None,
+    ) -> list[SealedAt]:
         path = self._path(stream)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with NamedStream(path, stream, content=True, wait=LOCK_WAIT, gate=self._gate) as named:
@@ -84,12 +115,12 @@ class FileEventStore:
             if expected_seq is not None and expected_seq != size and not (size == 0 and expected_seq == 1):
                 raise SequenceConflict(stream, expected_seq, size)
             if not size:
-                self._open(named)
+                self._open(named, opened or {})
             return named.append(events)
 
-    def _open(self, named: NamedStream) -> None:
+    def _open(self, named: NamedStream, opened: Mapping[str, Any]) -> None:
         with Index(self.directory, self._origin).opening() as opening:
-            payload = opening_payload(self._origin, named.name)
+            payload = {**opening_payload(self._origin, named.name), **opened}
             if opening.tip:
                 payload["indexTip"] = opening.tip
             (first,) = named.append([NewEvent("STREAM_OPENED", payload)])
@@ -118,9 +149,23 @@ class FileEventStore:
             tail = read_tail(f.fileno())
         return (tail.size, tail.hash) if tail.size else None
 
+    def save(self, stream: str, name: str, data: bytes) -> None:
+        replace_file(self._projection(stream, name), data)
+
+    def saved(self, stream: str, name: str) -> bytes | None:
+        try:
+            return self._projection(stream, name).read_bytes()
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            return None
+
+    def _projection(self, stream: str, name: str) -> Path:
+        """``projections/<digest>.json``; the file itself says what it holds."""
+        self._path(stream)
+        digest = sha256(f"{stream}\0{name}".encode()).hexdigest()[:32]
+        return self.directory / "projections" / f"{digest}.json"
+
     def _path(self, stream: str) -> Path:
-        if not _NAME.fullmatch(stream):
-            raise UsageError(f"{stream!r} is no stream name", "percent-encode it: urllib.parse.quote(name, safe='')")
+        check_name(stream)
         if not self.directory.parent.exists():
             raise RecordingNotFound(f"{self.directory.parent} does not exist")
         return self.directory / f"{stream}.jsonl"

@@ -241,6 +241,7 @@ def _event() -> Schema:
         "stream": {"type": "string", "minLength": 1},
         "seq": {"type": "integer", "minimum": 0},
         "ts": {"description": "Wall clock, milliseconds since the epoch.", "type": "integer"},
+        "copyOf": {"description": "In a fork: the hash of the event repeated.", "pattern": HEX % 64},
         "mono": {"description": "Monotonic clock, nanoseconds.", "type": "string", "pattern": "^[0-9]+$"},
         "type": {"enum": list(TYPES)},
         "payload": {"type": "object"},

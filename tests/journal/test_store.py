@@ -13,9 +13,10 @@ import pytest
 from otel_agentrec.audit.verify import verify
 from otel_agentrec.errors import UsageError
 from otel_agentrec.journal.draft import NewEvent
+from otel_agentrec.journal.memory import InMemoryEventStore
 from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
 
-TWINS: dict[str, Callable[[Path], EventStore]] = {"file": FileEventStore}
+TWINS: dict[str, Callable[[Path], EventStore]] = {"file": FileEventStore, "memory": lambda _: InMemoryEventStore()}
 
 
 @pytest.fixture(params=sorted(TWINS))

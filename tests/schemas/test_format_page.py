@@ -26,7 +26,7 @@ RESERVED = {"COVERAGE", "RUN_RESUMED", "FINAL_OUTPUT", "ERROR", "NODE_ANSWERED",
     "EFFECT_RESOLVED",
 }
 """Types that nothing writes yet."""
-NOT_YET = {"sinks", "forkOf"}
+NOT_YET = {"sinks"}
 """Keys that nothing writes yet."""
 
 

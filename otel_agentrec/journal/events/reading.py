@@ -33,6 +33,8 @@ class Event:
     v: str = FORMAT
     hash: str = ""
     prev_hash: str = ""
+    copy_of: str | None = None
+    """Hash of the event in another stream that this one repeats (forks)."""
 
     @classmethod
     def from_json(cls, e: dict[str, Json], *, hash: str = "", prev_hash: str = "") -> Event:
@@ -55,6 +57,7 @@ class Event:
             v=str(e.get("v") or ""),
             hash=hash,
             prev_hash=prev_hash,
+            copy_of=e.get("copyOf"),
         )
 
     def typed(self) -> Payload:
