@@ -12,6 +12,7 @@ from otel_agentrec.intercept.tools.adapter import ToolAdapter
 from otel_agentrec.intercept.tools.patching import Patches
 from otel_agentrec.intercept.tools.point import POINT as MARK
 from otel_agentrec.intercept.tools.point import Point, Seen
+from otel_agentrec.intercept.tools.running import refused_last
 
 __all__ = ["ADAPTER"]
 
@@ -88,10 +89,7 @@ def call_id_kept(original: Any) -> Any:
 
 def patch(module: Any, patches: Patches) -> None:
     base = module.BaseTool
-    patches.put(base, "run", call_id_kept)
-    patches.put(base, "arun", call_id_kept)
-    patches.put(base, "_arun", _wrapped)
-    for cls in _classes_below(base):
+    for cls in [base, *_classes_below(base)]:
         _patch_class(cls, patches)
 
     def subclassed(original: Any) -> Any:
@@ -116,14 +114,24 @@ def _classes_below(base: Any) -> list[Any]:
 
 
 def _patch_class(cls: Any, patches: Patches) -> None:
-    for name in ("_run", "_arun", "run", "arun"):
+    for name, wrap in _WRAPPERS.items():
         own = vars(cls).get(name)
         if inspect.isfunction(own) and not getattr(own, "__isabstractmethod__", False):
-            patches.put(cls, name, _wrapped if name.startswith("_") else call_id_kept)
+            patches.put(cls, name, wrap)
 
 
 def _wrapped(original: Any) -> Any:
     return POINT.coroutine(original) if inspect.iscoroutinefunction(original) else POINT.sync(original)
+
+
+def _waiting(original: Any) -> Any:
+    """``ainvoke`` runs a tool without a coroutine on a thread, where nothing can wait for the tools beside it."""
+    ours = refused_last(original)
+    setattr(ours, MARK, ours)
+    return ours
+
+
+_WRAPPERS = {"_run": _wrapped, "_arun": _wrapped, "run": call_id_kept, "arun": call_id_kept, "ainvoke": _waiting}
 
 
 ADAPTER = ToolAdapter(

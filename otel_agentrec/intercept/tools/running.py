@@ -6,11 +6,16 @@ Contexts are copied, and outlive a call (a worker that a tool started), so a fra
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["Frame", "enter", "inside", "leave", "others_ended"]
+from otel_agentrec.errors import RunStopped
+
+__all__ = ["Frame", "enter", "inside", "leave", "others_ended", "refused_last"]
 
 PATIENCE = 60.0
 """Seconds that a refusal waits for the calls beside it; one that takes longer may be cut off."""
@@ -75,6 +80,20 @@ async def others_ended() -> None:
             await asyncio.sleep(POLL)
     except asyncio.CancelledError:
         pass
+
+
+def refused_last(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Wrap an ``async def`` that runs a tool on a thread: a refusal leaves it after the calls beside it have ended."""
+
+    @functools.wraps(original)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await original(*args, **kwargs)
+        except RunStopped:
+            await others_ended()
+            raise
+
+    return call
 
 
 def _loop() -> asyncio.AbstractEventLoop | None:

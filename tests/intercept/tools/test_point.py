@@ -14,6 +14,7 @@ from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.errors import ToolNotIntercepted, UnknownOutcomeError
 from otel_agentrec.intercept.active import using
 from otel_agentrec.intercept.protocol import PASS, Pass, ToolCall, ToolOutcome
+from otel_agentrec.intercept.tools import running
 from otel_agentrec.intercept.tools.codecs import NOT_KEPT
 from otel_agentrec.intercept.tools.point import Point, Seen
 
@@ -302,3 +303,86 @@ def test_a_result_that_would_not_come_back_is_told_as_such_and_handed_on() -> No
 
 def test_pass_is_what_the_protocol_calls_it() -> None:
     assert Keeping().answer(ToolCall("h", "n", {})) is PASS
+
+
+# --- refusals beside running tools ------------------------------------------------------------------------------------
+
+
+async def cut_siblings(*calls: Any) -> BaseException:
+    """Run calls side by side as frameworks do: when one raises, the others are cancelled. What was raised."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
+    return next(error for task in done if (error := task.exception()) is not None)
+
+
+async def slowly() -> str:
+    await asyncio.sleep(0.05)
+    return "done"
+
+
+@pytest.mark.parametrize("refused_first", [True, False])
+def test_a_refusal_waits_for_the_tools_beside_it(refused_first: bool) -> None:
+    refusing = Refusing("refused")
+    calls = [run_async("refused", {}), run_async("slow", {}, slowly)]
+    with using(tools=refusing):
+        error = asyncio.run(cut_siblings(*(calls if refused_first else reversed(calls))))
+    assert isinstance(error, UnknownOutcomeError)
+    assert [(what, call.name) for what, call, _ in refusing.told] == [("returned", "slow")]
+
+
+def test_a_refusal_of_a_stream_waits_too() -> None:
+    refusing = Refusing("refused")
+    with using(tools=refusing):
+        asyncio.run(cut_siblings(run_async("slow", {}, slowly), collected(run_events("refused", {}, [1]))))
+    assert [(what, call.name) for what, call, _ in refusing.told] == [("returned", "slow")]
+
+
+def test_refusals_inside_two_tools_do_not_wait_for_each_other() -> None:
+    refusing = Refusing("refused")
+
+    def inner(n: int) -> Any:
+        return lambda: run_async("refused", {"n": n})
+
+    with using(tools=refusing):
+        error = asyncio.run(
+            asyncio.wait_for(cut_siblings(run_async("a", {}, inner(1)), run_async("b", {}, inner(2))), timeout=5)
+        )
+    assert isinstance(error, UnknownOutcomeError)
+
+
+def test_a_refusal_does_not_wait_for_the_tool_that_it_is_inside_of() -> None:
+    with using(tools=Refusing("refused")), pytest.raises(UnknownOutcomeError):
+        asyncio.run(asyncio.wait_for(run_async("outer", {}, lambda: run_async("refused", {})), timeout=5))
+
+
+def test_a_refusal_that_is_cancelled_while_it_waits_is_still_a_refusal() -> None:
+    async def cancel() -> None:
+        slow = asyncio.ensure_future(run_async("slow", {}, slowly))
+        task = asyncio.ensure_future(run_async("refused", {}))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(UnknownOutcomeError):
+            await task
+        await slow
+
+    with using(tools=Refusing("refused")):
+        asyncio.run(cancel())
+
+
+def test_a_refusal_waits_no_longer_than_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "PATIENCE", 0.01)
+    refusing = Refusing("refused")
+    with using(tools=refusing):
+        asyncio.run(cut_siblings(run_async("refused", {}), run_async("slow", {}, slowly)))
+    assert [(what, call.name) for what, call, _ in refusing.told] == [("cancelled", "slow")]
+
+
+def test_no_call_is_held_in_memory_after_it() -> None:
+    with using(tools=Keeping()):
+        in_every_form("a", {}, 7)
+        with pytest.raises(KeyError):
+            run("a", {}, KeyError())
+    assert running._RUNNING == {}
