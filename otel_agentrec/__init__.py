@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from otel_agentrec._version import __version__
     from otel_agentrec.audit.report import VerifyReport
     from otel_agentrec.audit.verify import verify
-    from otel_agentrec.capture.configure import configure
     from otel_agentrec.capture.emit import agent_run
     from otel_agentrec.capture.ingest import IngestReport, ingest
-    from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
     from otel_agentrec.capture.recorder import Recorder
     from otel_agentrec.clients.ready import (
         AnthropicClient,
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from otel_agentrec.nodes.read import read_nodes
     from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
     from otel_agentrec.otel.exporters import RecordingLogExporter, RecordingSpanExporter
+    from otel_agentrec.otel.recording import AgentRecLogProcessor, AgentRecSpanProcessor, configure
     from otel_agentrec.prompts import (
         AgentModelChunk,
         AgentModelResult,
@@ -69,13 +68,12 @@ _ROOMS = {
         "OpenAIResponsesClient",
     ],
     "journal.reader": ["Recording", "read_events"],
-    "capture.configure": ["configure"],
-    "capture.processors": ["AgentRecLogProcessor", "AgentRecSpanProcessor"],
     "capture.recorder": ["Recorder"],
     "intercept.transports": ["AgentRecTransport", "AsyncAgentRecTransport"],
     "nodes.read": ["read_nodes"],
     "nodes.sinks": ["InMemoryIoCaptureSink", "JsonlIoCaptureSink"],
     "otel.exporters": ["RecordingLogExporter", "RecordingSpanExporter"],
+    "otel.recording": ["AgentRecLogProcessor", "AgentRecSpanProcessor", "configure"],
     "prompts": [
         "AgentModelChunk",
         "AgentModelResult",

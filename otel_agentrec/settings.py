@@ -125,6 +125,13 @@ TABLE: tuple[Setting, ...] = (
         "path; several with commas between them",
     ),
     Setting(
+        "wire",
+        None,
+        _flag,
+        "true: model calls are also recorded as they stand on the wire, with the provider's own request and response bytes; "
+        "default: true under otel-agentrec run, opentelemetry-instrument and the instrumentor, else false",
+    ),
+    Setting(
         "wire_paths",
         None,
         _text,
@@ -155,6 +162,7 @@ class Settings:
     origin: str | None = None
     session_attribute: str | None = None
     redact: Any = "default"
+    wire: bool | None = None
     wire_paths: str | None = None
     run_id: str | None = None
     log_level: str | None = None

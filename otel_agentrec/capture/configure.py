@@ -43,6 +43,7 @@ def configure(
     session_attribute: str | None = None,
     run_id: str | None = None,
     redact: Any = None,
+    wire: bool | None = None,
 ) -> Recorder:
     """Record every agent step of this process into ``path``.
 
@@ -57,6 +58,7 @@ def configure(
         listeners: receive the events of every ``agent_run`` of this process.
         resume_cache: a ``ResumeCache`` that is fed with what is recorded.
         redact: rules that take secrets out of what is recorded: see ``Redactor.from_setting``.
+        wire: also record model calls as they stand on the wire, with the provider's own request and response bytes.
         durability, content, segment_bytes, origin, session_attribute, run_id: see ``otel_agentrec.settings``.
 
     Raises:
@@ -72,6 +74,7 @@ def configure(
         session_attribute=session_attribute,
         run_id=run_id,
         redact=redact,
+        wire=wire,
     )
     with _LOCK:
         there = _configured

@@ -10,12 +10,16 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry.sdk.trace import ReadableSpan
 
 from otel_agentrec.capture.attempts import Attempt
 from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
+
+if TYPE_CHECKING:
+    from otel_agentrec.capture.wire.calls import Attempt as WireAttempt
+    from otel_agentrec.capture.wire.calls import SpanTold
 
 __all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "can_wait", "frozen", "is_large", "keys_of", "take_oldest"]
 
@@ -51,9 +55,12 @@ class OpenSpan:
         "_remains",
         "above",
         "attempts",
+        "calls",
+        "claims",
         "completion",
         "forked_from",
         "interrupted",
+        "is_left",
         "is_open",
         "is_step",
         "key",
@@ -61,8 +68,12 @@ class OpenSpan:
         "logs",
         "outermost",
         "owner",
+        "owner_of",
+        "scope",
+        "session",
         "span_id",
         "started",
+        "told",
     )
 
     def __init__(self, span: Any, key: Key, above: OpenSpan | None, owner: object) -> None:
@@ -81,6 +92,20 @@ class OpenSpan:
         self.logs: list[LogView] | None = None
         self.completion: Mapping[str, Any] | None = None
         """Facts that the completion hook was told."""
+        scope = span.instrumentation_scope
+        self.scope: str | None = scope.name if scope is not None else None
+        self.session: str | None = None
+        """As its start told it."""
+        self.calls: list[WireAttempt] | None = None
+        """Attempts on the wire that wait for its end."""
+        self.is_left = False
+        """All is known of it that ever will be."""
+        self.claims = 0
+        """How many attempts were made while it, or a model call in it, was the current span."""
+        self.owner_of: WireAttempt | None = None
+        """The attempt that was found to be this call by what was said."""
+        self.told: SpanTold | None = None
+        """What it told at its end, as long as an attempt waits for it."""
         self._ref: weakref.ref[Any] | None = None
         self._attributes = getattr(span, "_attributes", None)
         self._events = getattr(span, "_events", None)

@@ -7,7 +7,7 @@ import sys
 import weakref
 from collections.abc import Iterable, Sequence
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry.sdk import version
 
@@ -25,7 +25,7 @@ from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
 from otel_agentrec.capture.tracking import Tracker
 from otel_agentrec.capture.turns import Turns
-from otel_agentrec.capture.ways import CONFIGURE, EXPORTER, FROM_OUTSIDE
+from otel_agentrec.capture.ways import CONFIGURE, EXPORTER, FROM_OUTSIDE, WITH_WIRE
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.draft import Envelope, SealedAt
 from otel_agentrec.journal.gate import Gate
@@ -33,6 +33,9 @@ from otel_agentrec.journal.journal import Journal
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.redaction import Redactor
 from otel_agentrec.settings import Settings, unknown_names
+
+if TYPE_CHECKING:
+    from otel_agentrec.capture.wire.recorder import WireRecorder
 
 __all__ = ["RECORDERS", "Recorder", "place_of"]
 
@@ -106,6 +109,7 @@ class Recorder:
         self._sealed = False
         self._closed = not settings.enabled
         self._stream: str | None = None
+        self._wire: WireRecorder | None = None
         self._mark = f"_otel_agentrec_{id(self)}"
         self._abandoned = self.guard.wrap("a span's finaliser", self._span_abandoned)
         for name, nearest in unknown_names().items():
@@ -113,6 +117,8 @@ class Recorder:
         RECORDERS.add(self)
         if settings.enabled:
             handed.taken_by(self)
+            if settings.wire or (settings.wire is None and way in WITH_WIRE):
+                self.guard.run("recording the wire", self.watch_wire)
             self.guard.run("metrics", metrics.watch, self, self.counters, self._journal.counters)
 
     # --- what processors call -----------------------------------------------------------------------------------------
@@ -211,13 +217,27 @@ class Recorder:
     def _drain(self, seconds: float) -> bool:
         """Wait for what other threads of ours still have to write; False when that took too long."""
         done = self._background.drain(seconds)
-        return (self._deferred is None or self._deferred.drain(seconds)) and done
+        done = (self._deferred is None or self._deferred.drain(seconds)) and done
+        return (self._wire is None or self._wire.drain(seconds)) and done
 
     def _write_what_waits(self) -> None:
         """Before the end: what waits is written, or counted as dropped where nothing moves any more."""
         self._background.drain(PATIENCE)
         if self._deferred is not None:
             self._deferred.finish(PATIENCE)
+        if self._wire is not None:
+            self._wire.drain(PATIENCE)
+
+    def _finish_wire(self) -> None:
+        if self._wire is not None:
+            self._wire.finish(PATIENCE)
+
+    def watch_wire(self) -> None:
+        """Record model calls as they stand on the wire too, from now on."""
+        if self._wire is None and not self._closed:
+            from otel_agentrec.capture.wire.recorder import WireRecorder
+
+            self._wire = WireRecorder(self, self._tracker, self._write, self._take)
 
     def detach(self, processor: object) -> None:
         """The processor was shut down: its open calls are interrupted; after the last one the stream is sealed."""
@@ -225,6 +245,7 @@ class Recorder:
             return
         self._write_what_waits()
         self._take(self._tracker.interrupt_open, processor)
+        self._finish_wire()
         if not self._attached:
             self._take(self._exported.finish)
             self._take(self._seal)
@@ -269,6 +290,7 @@ class Recorder:
             return
         self._write_what_waits()
         self._take(self._tracker.interrupt_open, None)
+        self._finish_wire()
         self._take(self._exported.finish)
         self._take(self._close)
 
@@ -351,6 +373,8 @@ class Recorder:
 
     def _close(self) -> None:
         self._closed = True
+        if self._wire is not None:
+            self._wire.close()
         handed.left_by(self)
         self._journal.seal()
         self._finish_sinks()
@@ -366,6 +390,8 @@ class Recorder:
         self._background.after_fork()
         if self._deferred is not None:
             self._deferred.after_fork()
+        if self._wire is not None:
+            self._wire.after_fork()
         self._once.after_fork()
         self._exported.after_fork()
         if self._teller is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.recorder import RECORDERS, Recorder, place_of
-from otel_agentrec.capture.ways import EXPORTER, FROM_OUTSIDE
+from otel_agentrec.capture.ways import EXPORTER, FROM_OUTSIDE, WITH_WIRE
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.records import IoCaptureSink
@@ -46,6 +46,8 @@ def recorder_at(
     if found.way == EXPORTER:  # whatever comes besides it gives more, and is named from now on
         found.way = way
     found.add_sinks(sinks)
+    if settings.enabled and (settings.wire or (settings.wire is None and way in WITH_WIRE)):
+        found.guard.run("recording the wire", found.watch_wire)
     return found
 
 

@@ -7,7 +7,7 @@ scope, and leaves only a pointer to what is above it. A span that shows only at 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opentelemetry.trace import SpanKind
@@ -56,6 +56,8 @@ class Tracker:
         self.logs = LogTracker(self.table, self._write_log, counters)
         self._recent = RecentKeys(4_096)
         self._is_exported_too = False
+        self.on_wire_span: Callable[[OpenSpan, SpanView | None, str | None, Facts | None], object] | None = None
+        """Told of spans that ended and that an attempt on the wire waits for."""
         self._early: dict[Key, Mapping[str, Any]] = {}
         self._verdicts: dict[str, str] = {}
         self._write = write
@@ -166,6 +168,7 @@ class Tracker:
 
     def _journal_start(self, entry: OpenSpan, view: SpanView, kind: str | None, facts: Facts) -> None:
         entry.is_step, entry.kind, entry.started = True, kind, True
+        entry.session = facts.session_id
         if kind == Kind.AGENT:
             entry.outermost = not entry.is_under(Kind.AGENT)
         handed.apply(entry.key, facts)
@@ -192,6 +195,7 @@ class Tracker:
         view, said = self.reading(span, entry)
         if view is not None and said is not None:
             self.record(span, entry, view, said)
+        self._tell_wire(entry, view, said)
         self.logs.leave(entry, said)
         handed.forget(key)
         entry.release()
@@ -299,9 +303,30 @@ class Tracker:
             if (owner is None or entry.owner is owner) and not entry.interrupted:
                 self._interrupt(entry, "shutdown")
 
+    def _tell_wire(self, entry: OpenSpan, view: SpanView | None, said: dialects.Reading | None) -> None:
+        """Attempts on the wire may wait for the end of this span."""
+        if self.on_wire_span is not None:
+            kind, facts = said if said is not None else (None, None)
+            self.on_wire_span(entry, view, kind, facts)
+        entry.is_left = True
+
+    def wire_told(self, view: SpanView, facts: Facts, wire_ids: Sequence[str], rung: str | None) -> None:
+        """What the wire tells of a call whose span ended: facts that the span lacks, and which attempts it was."""
+
+        def event() -> StepEvent:
+            made = steps.amended_event(view, facts, header=self._header(facts, view))
+            if wire_ids:
+                made.payload.update(wireIds=list(wire_ids), rung=rung)
+            if not made.payload["facts"]:
+                del made.payload["facts"]
+            return made
+
+        self._put(event, view)
+
     def _give_up(self, entry: OpenSpan, reason: str) -> None:
         self._interrupt(entry, reason)
         entry.is_open = False
+        self._tell_wire(entry, None, None)
         entry.release()
         handed.forget(entry.key)
 
@@ -332,6 +357,7 @@ class Tracker:
             return made
 
         self._put(event, view)
+        self._tell_wire(entry, view, said)
 
     # --- the completion hook ------------------------------------------------------------------------------------------
 

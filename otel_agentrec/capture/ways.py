@@ -20,6 +20,7 @@ __all__ = [
     "PROVIDER",
     "RUN",
     "WAYS",
+    "WITH_WIRE",
     "Way",
 ]
 
@@ -86,7 +87,8 @@ WAYS: tuple[Way, ...] = (
         logs=True,
         asks=True,
         begins=True,
-        note="Works whether or not the program sets providers of its own; its exporters still get every span.",
+        note="Works whether or not the program sets providers of its own; its exporters still get every span. Model calls are "
+        "also recorded [as they stand on the wire](wire.md), unsampled ones too.",
     ),
     Way(
         INSTRUMENT,
@@ -98,7 +100,8 @@ WAYS: tuple[Way, ...] = (
         logs=True,
         asks=True,
         begins=True,
-        note="Or `opentelemetry-instrument --agentrec_path rec python app.py`. Exporters are configured as ever.",
+        note="Or `opentelemetry-instrument --agentrec_path rec python app.py`. Exporters are configured as ever. "
+        "The wire is recorded too.",
     ),
     Way(
         PROVIDER,
@@ -195,3 +198,6 @@ WAYS: tuple[Way, ...] = (
 
 FROM_OUTSIDE = frozenset(way.name for way in WAYS if way.from_outside)
 """Names of ways that are switched on around the program."""
+
+WITH_WIRE = frozenset((RUN, INSTRUMENT, INSTRUMENTOR))
+"""Ways that also record model calls as they stand on the wire, unless the setting ``wire`` says otherwise."""

@@ -35,8 +35,9 @@ from otel_agentrec.nodes.record import Builder, message_memo
 from otel_agentrec.nodes.recovery import Recovery
 from otel_agentrec.nodes.runs import Run, agents_alone, runs_of
 from otel_agentrec.nodes.skeleton import MERGED, OPEN, REEXPORT, Span
-from otel_agentrec.nodes.source import MemorySource, RecordingSource, Source
+from otel_agentrec.nodes.source import MemorySource, Place, RecordingSource, Source
 from otel_agentrec.nodes.table import Table
+from otel_agentrec.nodes.wires import Wire, Wires
 from otel_agentrec.records import NodeIoRecord
 
 __all__ = ["Earlier", "View", "fold"]
@@ -101,7 +102,7 @@ class View:
         self._evaluations = Evaluations(source, table.evaluations)
         passed_on = PassedOn(source, table)
         self._builder = Builder(
-            source, belonging, self._pairing, implied, passed_on, self._evaluations, earlier.messages
+            source, belonging, self._pairing, implied, passed_on, self._evaluations, table.wires, earlier.messages
         )
 
     @cached_property
@@ -166,6 +167,20 @@ class View:
     def evaluations(self) -> Evaluations:
         """The judgements of records, agents and steps."""
         return self._evaluations
+
+    @property
+    def wires(self) -> Wires:
+        """The attempts of model calls that were seen on the wire, in the order of their requests."""
+        return self._table.wires
+
+    def run_of_wire(self, wire: Wire) -> str | None:
+        """The run in which an attempt was made; None when nothing tells."""
+        s = self._table.get(wire.trace, wire.span) if wire.span else None
+        return None if s is None else self._belonging.run(s)
+
+    def event(self, place: Place) -> Event:
+        """One event, with all its content."""
+        return self._source.event(place)
 
     # --- for live use: the fold is made again and again over a window of recent spans ---------------------------------
 

@@ -22,7 +22,11 @@ Key = tuple[str, str]
 Shape = tuple[int, frozenset[str], int]
 """(state, span ids of the call, number of copies and amendments): what makes a record worth telling again when it grows"""
 _ENDS = frozenset({"NODE_RECORDED", "NODE_INTERRUPTED", "NODE_AMENDED", "RUN_ENDED", "HANDOFF_ENDED", "STEP_ENDED"})
-_TOLD_OF = _ENDS | {"NODE_STARTED", "RUN_STARTED", "HANDOFF_STARTED", "STEP_STARTED", "MODEL_RETRY", "NODE_ANSWERED"}
+_TOLD_OF = (
+    _ENDS
+    | {"WIRE_RECORDED"}
+    | {"NODE_STARTED", "RUN_STARTED", "HANDOFF_STARTED", "STEP_STARTED", "MODEL_RETRY", "NODE_ANSWERED"}
+)
 
 
 class LiveFold:
@@ -65,7 +69,8 @@ class LiveFold:
             return []
         where = where_of(event)
         self._events.setdefault((where.trace, where.span), []).append(event)
-        return self._hand_out() if event.type in _ENDS else []
+        ends = event.type in _ENDS or (event.type == "WIRE_RECORDED" and "rung" in event.payload)
+        return self._hand_out() if ends else []
 
     def close(self) -> list[NodeIoRecord]:
         """The records that were still waiting; calls that have not ended are handed out as interrupted."""

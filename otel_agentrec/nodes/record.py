@@ -20,6 +20,8 @@ from otel_agentrec.nodes.sound import given_of, record_of, text_or_none
 from otel_agentrec.nodes.source import Place, Source
 from otel_agentrec.nodes.text import calls_in, is_cut, parsed, reasoning_in, text_in
 from otel_agentrec.nodes.told import Told
+from otel_agentrec.nodes.wire_payload import payload_of
+from otel_agentrec.nodes.wires import Wire, Wires, retries_of
 from otel_agentrec.records import JournalRef, NodeIoRecord, NodeType, node_id
 
 __all__ = ["Builder", "message_memo"]
@@ -43,10 +45,11 @@ class Builder:
         implied: Implied,
         passed_on: PassedOn,
         evaluations: Evaluations,
+        wires: Wires,
         messages: Memo,
     ) -> None:
         self._source, self._belonging, self._pairing, self._implied = source, belonging, pairing, implied
-        self._passed_on, self._evaluations = passed_on, evaluations
+        self._passed_on, self._evaluations, self._wires = passed_on, evaluations, wires
         self._headers: dict[Place, dict[str, Json]] = {}
         self._messages = messages
 
@@ -65,7 +68,9 @@ class Builder:
         kind = NodeType(s.kind)
         if kind is NodeType.TOOL and contents:
             self._passed_on.fill(s, facts)
-        own = self._tool(s, facts, flags) if kind is NodeType.TOOL else self._model(told, contents)
+        wires = self._wires.of(told.members) if kind is NodeType.MODEL else []
+        own = self._tool(s, facts, flags) if kind is NodeType.TOOL else self._model(told, wires, contents)
+        retries = max(told.retries(), retries_of(wires), key=len)
         if kind is NodeType.MODEL and not own["tool_calls"] and self._implied:
             calls = self._implied.calls(s)
             if calls:
@@ -88,7 +93,7 @@ class Builder:
             started_at_epoch_ms=None if start is None else start // 1_000_000,
             captured_at_epoch_ms=None if end is None else end // 1_000_000,
             duration_ms=None if start is None or end is None else max(0, (end - start) // 1_000_000),
-            retry_count=told.retry_count(),
+            retry_count=max(told.retry_count(), len(retries)),
             provider=facts.get("provider"),
             operation=facts.get("operation"),
             status=status,
@@ -102,8 +107,9 @@ class Builder:
             merged_span_ids=[m.span for m in told.members[1:]],
             copies_seen=1 + (len(s.extra.copies) if s.extra is not None else 0),
             journal=JournalRef(event.stream, event.seq, event.hash),
-            retries=told.retries(),
-            keys={scheme: key for scheme, key in (facts.get("keys") or {}).items() if isinstance(key, str)},
+            keys=_keys(facts.get("keys"), wires),
+            retries=retries,
+            wire_ids=[wire.wire_id for wire in wires],
             answered_from=s.extra.answered if s.extra is not None else None,
             flags=sorted(set(flags)),
             attributes=facts.get("attributes"),
@@ -155,10 +161,12 @@ class Builder:
             evaluations=self._evaluations.of_record(own_id, contents=contents),
         )
 
-    def _model(self, told: Told, contents: bool) -> dict[str, Any]:
+    def _model(self, told: Told, wires: list[Wire], contents: bool) -> dict[str, Any]:
         facts, header = told.facts, self._header(told) if contents else {}
         model = facts.get("model") or facts.get("responseModel")
         messages, raw = self._parsed(facts.get("outputMessages")), facts.get("outputRaw")
+        if raw is None and contents:
+            raw = payload_of(self._source, wires)
         text, reasoning = text_or_none(facts.get("outputText")), text_or_none(facts.get("reasoningText"))
         return {
             "model_id": model,
@@ -236,6 +244,13 @@ class Builder:
             if len(self._headers) > 16:
                 self._headers.pop(next(iter(self._headers)))
         return self._headers[place]
+
+
+def _keys(told: Json, wires: list[Wire]) -> dict[str, str]:
+    """Content keys by scheme; ``wire``: of the last attempt that was seen."""
+    keys = {scheme: key for scheme, key in told.items() if isinstance(key, str)} if isinstance(told, dict) else {}
+    seen = next((wire.key for wire in reversed(wires) if wire.key is not None), None)
+    return keys if seen is None else {"wire": seen, **keys}
 
 
 def _tool_calls(messages: Json, calls: Json) -> list[dict[str, Json]] | None:

@@ -54,6 +54,10 @@ class Source(Protocol):
         """Only these facts of one event, with content. Cheaper than :meth:`event` beside a long chat history."""
         ...
 
+    def payload(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
+        """The payload of one event; of what was said in it, only what stands under these keys."""
+        ...
+
     def is_live(self, stream: str) -> bool:
         """Is the process that writes this stream still at it?"""
         ...
@@ -93,6 +97,9 @@ class MemorySource:
     def facts(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
         return {k: _plain(v) for k, v in facts_of(self._by_place[place]).items() if k in keys}
 
+    def payload(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
+        return self._by_place[place].payload
+
     def is_live(self, stream: str) -> bool:
         return self._live(stream) if callable(self._live) else stream in self._live
 
@@ -125,6 +132,14 @@ class RecordingSource:
         payload = self._resolver(place.stream).resolve(event, only={f"{at}.{key}" for key in keys})
         facts = facts_of(dataclasses.replace(event, payload=payload))
         return {key: self._sent(value) for key, value in facts.items() if key in keys}
+
+    def payload(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
+        event = self._cursors[place.stream].at(place.seq)
+        only = {f"$.payload.{key}" for key in keys}
+        return {
+            key: self._sent(value) if key in keys else value
+            for key, value in self._resolver(place.stream).resolve(event, only=only).items()
+        }
 
     def _sent(self, value: Json) -> Json:
         """A value without the marks of canonical form; the elements of long lists are looked at once."""

@@ -26,6 +26,7 @@ from otel_agentrec.nodes.skeleton import (
 from otel_agentrec.nodes.sound import facts_of, given_of, record_of, text_or_none, where_of
 from otel_agentrec.nodes.source import Place
 from otel_agentrec.nodes.spanindex import SpanIndex
+from otel_agentrec.nodes.wires import Wires
 
 __all__ = ["Table"]
 
@@ -49,6 +50,8 @@ class Table:
         self.losses = Losses()
         self.sayings = Sayings()
         """What log records tell of model calls whose spans they do not name."""
+        self.wires = Wires()
+        """The attempts that were seen on the wire."""
         self.unusable = 0
         """Events whose payload has not the shape of its type."""
         self._index = SpanIndex(self.rows)
@@ -105,6 +108,8 @@ class Table:
                 self.evaluations.setdefault(judged, []).append(Place(e.stream, e.seq))
         elif e.type == "LOG_RECORDED":
             self.sayings.add(e)
+        elif e.type == "WIRE_RECORDED":
+            self.wires.add(e)
         elif e.type in ("DROPPED", "STREAM_SEALED"):
             self.losses.add(e)
         return None
@@ -171,6 +176,7 @@ class Table:
             s.more().retries += 1
         else:
             s.more().amended.append(place)
+            self.wires.assign(s, e.payload)
             self._facts(s, facts_of(e), lead=False)
 
     # --- filling ------------------------------------------------------------------------------------------------------
@@ -276,6 +282,8 @@ class Table:
                 missing = ""  # a foreign parent, which a live stream does not journal
             s.marks = s.marks | ROOT_MISSING if missing else s.marks & ~ROOT_MISSING
         self._cut_loops()
+        named = {key: found for key in self.wires.keys if (found := self.get(*key)) is not None}
+        self.wires.link(named)
 
     def _above(self, s: Span) -> tuple[Span | None, str]:
         """(nearest ancestor in the journal, or None; id of the ancestor that is unknown, or "")"""

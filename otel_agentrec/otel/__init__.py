@@ -24,6 +24,7 @@ OTEL_AGENTREC_SEGMENT_BYTES = "OTEL_AGENTREC_SEGMENT_BYTES"
 OTEL_AGENTREC_ORIGIN = "OTEL_AGENTREC_ORIGIN"
 OTEL_AGENTREC_SESSION_ATTRIBUTE = "OTEL_AGENTREC_SESSION_ATTRIBUTE"
 OTEL_AGENTREC_REDACT = "OTEL_AGENTREC_REDACT"
+OTEL_AGENTREC_WIRE = "OTEL_AGENTREC_WIRE"
 OTEL_AGENTREC_RUN_ID = "OTEL_AGENTREC_RUN_ID"
 OTEL_AGENTREC_WIRE_PATHS = "OTEL_AGENTREC_WIRE_PATHS"
 OTEL_AGENTREC_LOG_LEVEL = "OTEL_AGENTREC_LOG_LEVEL"
@@ -56,6 +57,7 @@ def post_instrument() -> None:
     if not os.environ.get(OTEL_AGENTREC_PATH):
         return
     try:
+        import otel_agentrec.otel.recording  # noqa: F401 - brings the points of interception
         from otel_agentrec.capture.configure import start_from_environment
         from otel_agentrec.capture.ways import INSTRUMENT
 
@@ -96,6 +98,7 @@ def tracer_provider() -> Any:
     provider. Never raises: what is wrong is said on stderr, and the provider is one that is not recorded.
     """
     try:
+        import otel_agentrec.otel.recording  # noqa: F401
         from otel_agentrec.capture.configure import provider_from_environment
         from otel_agentrec.capture.providers import make_tracer_provider
 
@@ -120,6 +123,7 @@ def logger_provider() -> Any:
     try:
         from opentelemetry.sdk._logs import LoggerProvider
 
+        import otel_agentrec.otel.recording  # noqa: F401
         from otel_agentrec.capture.configure import provider_from_environment
 
         return provider_from_environment(LoggerProvider)

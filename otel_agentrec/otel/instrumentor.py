@@ -41,6 +41,7 @@ class AgentRecInstrumentor(BaseInstrumentor):  # type: ignore[misc]
         if options.get("path") is None and (is_called_by_all or not os.environ.get(OTEL_AGENTREC_PATH)):
             return None
         try:
+            import otel_agentrec.otel.recording  # noqa: F401 - brings the points of interception
             from otel_agentrec.capture.configure import start_from_environment
             from otel_agentrec.capture.ways import INSTRUMENTOR
 

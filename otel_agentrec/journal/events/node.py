@@ -42,12 +42,17 @@ class NodeRecorded(Payload):
 
 @event("NODE_AMENDED", content=FACTS)
 class NodeAmended(Payload):
-    """Facts of a node that its own span could not tell. ``header``: as in NODE_RECORDED."""
+    """Facts of a node that its own span could not tell. ``header``: as in NODE_RECORDED.
+
+    ``wire_ids``: the WIRE_RECORDED events that are its attempts; ``rung``: how sure that is.
+    """
 
     record_id: str | None = None
     span_id: str | None = None
     facts: dict[str, Json] | None = None
     header: int | None = None
+    wire_ids: list[str] | None = None
+    rung: str | None = None
     forked_from: dict[str, Json] | None = None
 
 

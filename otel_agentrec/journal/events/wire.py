@@ -11,12 +11,16 @@ __all__ = ["WireRecorded"]
     "WIRE_RECORDED",
     ignorable=True,
     content={
-        "request.messages": "list",
-        "request.input": "list",
         "request.contents": "list",
+        "request.input": "list",
+        "request.instructions": "list",
+        "request.messages": "list",
+        "request.parts": "list",
+        "request.rest": "list",
         "request.system": "list",
+        "request.systemInstruction": "list",
         "request.tools": "list",
-        "request.rest": "one",
+        "request.body": "one",
         "response": "one",
         "error.message": "one",
     },
@@ -24,12 +28,14 @@ __all__ = ["WireRecorded"]
 class WireRecorded(Payload):
     """One attempt of one model call, written when its response body ended.
 
-    ``span_id``: the span that was current when the request left. ``rung``: how sure it is that this span made the call
-    (``exact``, ``header``, ``ancestor``, ``response_id``, ``content``, ``none``). ``attempt``: from 1.
-    ``started_at``/``ended_at``: ns since the epoch, decimal strings. ``request``: the parsed body, its long lists apart,
-    all else under ``rest``. ``headers``: the response's, allow-listed. ``response``: the body as it came, base64 of
-    gzip; ``chunks``: ``[[ms since the request, bytes], …]`` of it. ``end``: ``eof``, ``closed``, ``error``, ``gone``.
-    ``complete``: the content says that the answer is whole.
+    ``rung``: how sure it is that ``span_id`` made the call (``exact``, ``header``, ``ancestor``, ``response_id``,
+    ``content``, ``none``). Without it ``span_id`` is the span that was current when the request left, and a NODE_AMENDED that
+    names the ``wire_id`` tells more. ``started_at``/``ended_at``: ns since the epoch, decimal strings. ``request``: the body
+    (see ``nodes/wirebody.py``). ``request_headers``, ``headers``: allow-listed, ``[[name, value], …]``. ``response``: the
+    body as it came, ``{text}``, ``{gz}`` (base64 of gzip) or ``{base64}``, or what was left of it by redaction,
+    ``{redacted}``. ``chunks``: ``[[ms since the request, bytes], …]`` of it, or ``{gz}`` of that. ``end``: ``eof``,
+    ``closed``, ``error``, ``gone``. ``complete``: the content says that the answer is whole. ``decoded``: the body is without
+    its content-encoding. ``flags``: ``answered`` (nothing real happened), ``redacted``, ``withheld``, ``unread``.
     """
 
     wire_id: str
@@ -37,21 +43,26 @@ class WireRecorded(Payload):
     library: str
     method: str
     path: str
+    host: str | None = None
     attempt: int = 1
+    call: str | None = None
+    """The wire id of the first attempt of the same call."""
     span_id: str | None = None
     rung: str | None = None
     query: list[str] | None = None
+    request_headers: list[list[str]] | None = None
     request: dict[str, Json] | None = None
     key: str | None = None
     status: int | None = None
-    headers: dict[str, str] | None = None
+    headers: list[list[str]] | None = None
     response: Json = None
-    chunks: list[list[int]] | None = None
+    bytes_: int | None = None
+    """Length of the response body as it came."""
+    chunks: Json = None
+    decoded: bool | None = None
     end: str | None = None
     complete: bool | None = None
     error: dict[str, Json] | None = None
     started_at: str | None = None
     ended_at: str | None = None
-    call: str | None = None
-    """The wire id of the first attempt of the same call."""
     flags: list[str] | None = None
