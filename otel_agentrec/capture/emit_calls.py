@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.trace import SpanKind
 
 from otel_agentrec.capture.callkeys import asked_whole
+from otel_agentrec.capture.chunks import ChatChunks
 from otel_agentrec.capture.emit_block import Block, facts_of_error, on_span
 from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.payloads import facts_of_answer, plain_copy
@@ -63,9 +64,14 @@ class ModelCall(_Call):
         self._reasoning: list[list[str]] = []
         self._raw: Any = None
         self._block: int | None = None
+        self._chunks = ChatChunks()
 
-    def delta(self, text: str, raw: Any = None) -> None:
-        """A piece of a streamed answer; ``raw``: the provider's chunk."""
+    def delta(self, text: str | None = None, raw: Any = None) -> None:
+        """A piece of a streamed answer; ``raw``: the provider's chunk.
+
+        Chunks of OpenAI's chat completions are put together: text (where ``text`` is not given apart), calls of tools, usage,
+        finish reason. If the stream ends before its answer does, the call is ``partial``.
+        """
         PROCESS.run("agent_run", self._take, text, raw, False)
 
     def response(self, raw: Any = None, text: str | None = None) -> None:
@@ -111,6 +117,10 @@ class ModelCall(_Call):
 
     def _take(self, text: str | None, raw: Any, is_whole: bool) -> None:
         plain = plain_copy(raw) if raw is not None else None
+        if not is_whole and isinstance(plain, dict) and ChatChunks.fits(plain):
+            added = self._chunks.add(plain)
+            text = added if text is None else text
+            self._facts.update(output_messages=self._said_so_far, calls=self._calls_so_far)
         if text:
             self._text.append(text)
             self._facts["output_text"] = self._text_so_far
@@ -167,7 +177,28 @@ class ModelCall(_Call):
     def _reasoning_so_far(self) -> str:
         return "\n".join("".join(block) for block in self._reasoning)
 
+    def _said_so_far(self) -> Any:
+        return facts_of_answer(self._chunks.merged()).get("output_messages")
+
+    def _calls_so_far(self) -> Any:
+        return facts_of_answer(self._chunks.merged()).get("calls")
+
+    def _take_chunks(self, failed: bool) -> None:
+        """What the chunks of a stream came to, unless the whole answer was given."""
+        merged = self._chunks.merged()
+        if merged is None:
+            return
+        for name in ("output_messages", "calls"):
+            if callable(self._facts.get(name)):
+                del self._facts[name]
+        if self._raw is None:
+            self._raw = merged
+            self._facts.update(facts_of_answer(merged))
+            if not self._chunks.complete and not failed:
+                self._facts["status"] = "partial"
+
     def _finish(self, error: BaseException | None) -> None:
+        self._take_chunks(error is not None)
         facts, text = self._facts, self._text_so_far()
         facts["output_raw"] = self._raw
         said = facts.get("output_messages")
