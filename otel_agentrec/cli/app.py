@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "stats": ("otel_agentrec.cli.stats", "Count calls, tokens, times, errors and losses."),
     "score": ("otel_agentrec.cli.score", "Attach an evaluation to a call."),
     "session": ("otel_agentrec.cli.session", "Chat sessions: list, show, time travel, fork, save."),
+    "export": ("otel_agentrec.cli.export", "Send a recording to an OTLP backend (Jaeger, Langfuse, a Collector)."),
     "verify": ("otel_agentrec.cli.verify", "Check that nothing in a recording was changed."),
 }
 """Command -> (module that holds it under the name ``command``, one line of help)."""

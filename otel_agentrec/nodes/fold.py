@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
@@ -144,6 +145,10 @@ class View:
                         yield model, self._builder.recovered(model, index, call_id, result, s, contents=contents)
             if record is not None:
                 yield s, record
+
+    def told(self, s: Span) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All that the events of a call tell, by its leading span: its facts, and ``{instructions, tools, parameters}``."""
+        return self._builder.told(s)
 
     def lane(self, s: Span) -> Lane:
         """The lane of a call, by its leading span."""

@@ -132,6 +132,17 @@ class Builder:
             evaluations=self._evaluations.of(told.members, contents=contents),
         )
 
+    def told(self, s: Span) -> tuple[dict[str, Json], dict[str, Json]]:
+        """Of the call that ``s`` leads: (facts that all its events tell, ``{instructions, tools, parameters}``)."""
+        told = Told(self._source, s, contents=True)
+        facts = dict(told.facts)
+        if s.kind != NodeType.TOOL.value:
+            return facts, self._header(told)
+        self._passed_on.fill(s, facts)
+        facts["arguments"] = self._pairing.named_arguments(s, facts.get("arguments"))
+        facts["toolCallId"] = facts.get("toolCallId") or self._pairing.implied_id(s)
+        return facts, {}
+
     def recovered(
         self, model: Span, index: int, call_id: str, result: Json, seen_in: Span, *, contents: bool = True
     ) -> NodeIoRecord:

@@ -1,0 +1,99 @@
+"""``otel-agentrec export``: a recording into any OTLP backend."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import click
+
+from otel_agentrec.cli.command import command as make_command
+from otel_agentrec.cli.command import json_option, recording_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["command"]
+
+
+def _headers(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for text in given:
+        key, sign, value = text.partition("=")
+        if not sign or not key.strip():
+            raise click.BadParameter(f"{text!r} is not KEY=VALUE", ctx, param)
+        headers[key.strip()] = value.strip()
+    return headers
+
+
+@make_command(
+    examples="""
+    otel-agentrec export agentrec --otlp http://127.0.0.1:4318
+    otel-agentrec export agentrec --otlp grpc://127.0.0.1:4317
+    otel-agentrec export agentrec --otlp https://langfuse.example.com/api/public/otel --header "Authorization=Basic ..."
+    """
+)
+@recording_argument
+@click.option("--otlp", "url", required=True, metavar="URL", help="The receiver: http(s)://, or grpc(s):// for gRPC.")
+@click.option("--header", "headers", multiple=True, metavar="K=V", callback=_headers, help="Send this header along.")
+@click.option(
+    "--protocol", type=click.Choice(["http/protobuf", "grpc"]), help="Default: as the URL says (port 4317: grpc)."
+)
+@click.option("--gzip/--no-gzip", default=True, show_default=True, help="Compress.")
+@click.option("--again", is_flag=True, help="Send all of it, also what this receiver has taken before.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    recording: str,
+    url: str,
+    headers: Mapping[str, str],
+    protocol: str | None,
+    gzip: bool,
+    again: bool,
+    as_json: bool,
+) -> None:
+    """Send a recording to an OTLP backend: Jaeger, Langfuse, Phoenix, a Collector.
+
+    Ids and times are those of the recording, so that a backend that knows spans by their ids shows each once, however
+    often it is sent. After an interruption the same command goes on where it stopped. Exit code 1: some spans were refused.
+    """
+    from otel_agentrec.cli.terminal import console, plain, print_json
+    from otel_agentrec.export.otlp import BATCH_BYTES, Sent, make_exporter, protocol_of, send
+    from otel_agentrec.export.progress import Progress
+    from otel_agentrec.export.spans import Exported
+    from otel_agentrec.journal.reader import Recording
+
+    chosen = protocol_of(url)
+    if protocol is not None:
+        chosen = "grpc" if protocol == "grpc" else "http/protobuf"
+    opened = Recording(recording)
+    kept = Progress(opened, url)
+    before = {} if again else kept.load()
+    exported = Exported(opened)
+
+    def told(sent: Sent) -> None:
+        with contextlib.suppress(OSError):  # a recording on a read-only disk can be exported, too
+            kept.save({**before, **sent.upto})
+        bar.update(task, completed=sent.spans + len(sent.refused))
+
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("spans"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    exporter = make_exporter(url, chosen, headers, gzip)
+    try:
+        with Bar(*columns, console=console(stderr=True), transient=True) as bar:
+            task = bar.add_task("spans", total=len(exported))
+            sent = send(exported.spans(before), exporter, BATCH_BYTES[chosen], told)
+    finally:
+        exporter.shutdown()
+    if as_json:
+        refused = [{"stream": stream, "seq": seq} for stream, seq in sent.refused]
+        print_json({"spans": sent.spans, "batches": sent.batches, "refused": refused, "protocol": chosen})
+    else:
+        click.echo(f"{sent.spans} spans sent in {sent.batches} batches" if sent.spans else "nothing new to send")
+    if sent.refused:
+        stream, seq = sent.refused[0]
+        click.echo(plain(f"{len(sent.refused)} refused, the first is event {seq} of {stream}: {sent.why}"), err=True)
+        ctx.exit(1)

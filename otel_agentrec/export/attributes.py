@@ -1,0 +1,152 @@
+"""The facts of one recorded step as span attributes: the current GenAI semantic conventions, and what viewers need besides.
+
+What is exported can be ingested again and gives the same facts (a test holds it to that). Messages, arguments and results
+are JSON text, as the conventions have them for span attributes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from otel_agentrec.journal.facts import Kind
+
+__all__ = ["attributes_of", "shown_values"]
+
+Json = Any
+Value = Any  # str, bool, int, float, or a list of one of them
+
+OPERATION = {Kind.MODEL: "chat", Kind.TOOL: "execute_tool", Kind.AGENT: "invoke_agent"}
+_PLAIN = {
+    "provider": "gen_ai.provider.name",
+    "model": "gen_ai.request.model",
+    "responseModel": "gen_ai.response.model",
+    "responseId": "gen_ai.response.id",
+    "finishReasons": "gen_ai.response.finish_reasons",
+    "inputTokens": "gen_ai.usage.input_tokens",
+    "outputTokens": "gen_ai.usage.output_tokens",
+    "cacheReadTokens": "gen_ai.usage.cache_read.input_tokens",
+    "cacheWriteTokens": "gen_ai.usage.cache_write.input_tokens",
+    "reasoningTokens": "gen_ai.usage.reasoning.output_tokens",
+    "streamed": "gen_ai.request.stream",
+    "toolName": "gen_ai.tool.name",
+    "toolCallId": "gen_ai.tool.call.id",
+    "agentName": "gen_ai.agent.name",
+    "agentId": "gen_ai.agent.id",
+    "userId": "user.id",
+    "errorType": "error.type",
+    "retryCount": "http.request.resend_count",
+}
+_TEXTS = {
+    "messages": "gen_ai.input.messages",
+    "outputMessages": "gen_ai.output.messages",
+    "arguments": "gen_ai.tool.call.arguments",
+    "result": "gen_ai.tool.call.result",
+}
+_HEADER = {"instructions": "gen_ai.system_instructions", "tools": "gen_ai.tool.definitions"}
+
+
+def attributes_of(
+    kind: str, facts: Mapping[str, Json], header: Mapping[str, Json], session: str | None
+) -> dict[str, Value]:
+    """Span attributes of a step.
+
+    Args:
+        kind: of :class:`~otel_agentrec.journal.facts.Kind`.
+        facts: the payload's ``facts``, content in place.
+        header: ``{instructions, tools, parameters}`` of a model call.
+        session: the conversation.
+    """
+    out: dict[str, Value] = {"gen_ai.operation.name": facts.get("operation") or OPERATION.get(kind) or "step"}
+    for key, name in _PLAIN.items():
+        if (value := facts.get(key)) is not None:
+            out[name] = value
+    for key, name in _TEXTS.items():
+        if (value := facts.get(key)) is not None:
+            out[name] = text_of(value)
+    if facts.get("outputMessages") is None and facts.get("calls"):
+        out[_TEXTS["outputMessages"]] = text_of([{"role": "assistant", "parts": _call_parts(facts["calls"])}])
+    for key, name in _HEADER.items():
+        if (value := header.get(key)) is not None:
+            out[name] = text_of(value)
+    parameters = header.get("parameters")
+    for key, value in parameters.items() if isinstance(parameters, Mapping) else ():
+        out[f"gen_ai.request.{key}"] = plain_value(value)
+    if session is not None:
+        out["gen_ai.conversation.id"] = session
+    for key, value in (facts.get("otherTokens") or {}).items():
+        out[f"gen_ai.usage.{key}"] = value
+    for key, value in (facts.get("attributes") or {}).items():
+        if value is not None:
+            out.setdefault(key, plain_value(value))
+    return out
+
+
+def shown_values(kind: str, facts: Mapping[str, Json]) -> dict[str, Value]:
+    """``input.value`` and ``output.value`` of agent and tool spans: viewers read a step's input and output from them.
+
+    Always both: Langfuse takes the pair from the first family of attributes that has either side.
+    """
+    if kind == Kind.TOOL:
+        given, gave = facts.get("arguments"), facts.get("result")
+    elif kind == Kind.AGENT:
+        given, gave = _spoken(facts.get("messages"), "user"), _spoken(facts.get("outputMessages"), "assistant")
+        gave = facts.get("outputText") if gave is None else gave
+    else:
+        return {}
+    if given is None and gave is None:
+        return {}
+    out: dict[str, Value] = {}
+    for side, value in (("input", given), ("output", gave)):
+        out[f"{side}.value"] = "" if value is None else text_of(value)
+        out[f"{side}.mime_type"] = "application/json" if _is_json(out[f"{side}.value"]) else "text/plain"
+    return out
+
+
+def text_of(value: Json) -> str:
+    """JSON text; a text stays as it is."""
+    return (
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    )
+
+
+def plain_value(value: Json) -> Value:
+    """A value as OTLP has it everywhere: scalars and lists of one scalar type stay, all else becomes JSON text."""
+    if isinstance(value, (str, bool, float)):
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else str(value)
+    if isinstance(value, (list, tuple)):
+        kinds = {type(item) for item in value}
+        if (len(kinds) == 1 and kinds <= {str, bool, float}) or (kinds == {int} and all(abs(i) < 2**63 for i in value)):
+            return list(value)
+    return text_of(value)
+
+
+def _call_parts(calls: Json) -> list[Json]:
+    """Calls whose arguments were not told, as parts of the message that asked for them."""
+    return [{"type": "tool_call", **call} for call in calls if isinstance(call, Mapping)]
+
+
+def _spoken(messages: Json, role: str) -> Json:
+    """What the last message of a role says: its text, else its parts; None when there is none."""
+    if not isinstance(messages, Sequence) or isinstance(messages, str):
+        return messages
+    said = [m for m in messages if isinstance(m, Mapping) and m.get("role") == role]
+    if not said:
+        return None
+    parts = said[-1].get("parts")
+    parts = parts if isinstance(parts, list) else []
+    texts = [p.get("content") for p in parts if isinstance(p, Mapping) and p.get("type") == "text"]
+    return "".join(map(str, texts)) if len(texts) == len(parts) and texts else parts
+
+
+def _is_json(text: str) -> bool:
+    if text[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

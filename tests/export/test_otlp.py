@@ -1,0 +1,148 @@
+"""An export over real sockets, into this package's own receiver and into servers that refuse."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from otel_agentrec import read_nodes
+from otel_agentrec.capture.received import Receiver
+from otel_agentrec.capture.serving import Access, Servers
+from otel_agentrec.cli.app import run
+from otel_agentrec.errors import UsageError
+from otel_agentrec.export.otlp import batches, endpoint_of, protocol_of
+from otel_agentrec.export.spans import Exported
+from otel_agentrec.journal.reader import Recording
+from otel_agentrec.settings import Settings
+from tests.export.test_spans import SCENARIOS, recorded
+
+pytest.importorskip("uvicorn")
+AGENT = next(s for s in SCENARIOS if s.name.startswith("s3_agent_loop"))
+Out = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def rec(tmp_path: Path) -> Path:
+    return recorded(AGENT, tmp_path / "rec").directory
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Servers, Path]]:
+    receiver = Receiver(tmp_path / "far", Settings.load())
+    servers = Servers(receiver, "127.0.0.1", 0, 0, Access())
+    try:
+        yield servers, tmp_path / "far"
+    finally:
+        servers.stop()
+        receiver.close()
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """Answers 413 to anything larger than ``most``, else 200; counts requests."""
+
+    most = 0
+    seen: list[tuple[int, Any]] = []  # noqa: RUF012
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.seen.append((len(body), self.headers))
+        self.send_response(413 if len(body) > self.most else 200)
+        self.end_headers()
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def refusing() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    Refusing.seen.clear()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_all_arrives_once_however_often_it_is_sent(
+    rec: Path, served: tuple[Servers, Path], scheme: str, capsys: Out
+) -> None:
+    servers, far = served
+    port = servers.port if scheme == "http" else servers.grpc_port
+    url = f"{scheme}://127.0.0.1:{port}"
+    assert run(["export", str(rec), "--otlp", url, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["spans"] == len(list(Exported(Recording(rec)).spans())) and said["refused"] == []
+    assert run(["export", str(rec), "--otlp", url]) == 0
+    assert capsys.readouterr().out == "nothing new to send\n"
+    assert run(["export", str(rec), "--otlp", url, "--again"]) == 0
+    ids = [r.record_id for r in read_nodes(far)]
+    assert sorted(ids) == sorted(r.record_id for r in read_nodes(rec) if r.span_id)
+
+
+def test_nobody_there_is_told_and_the_next_try_goes_on(rec: Path, capsys: Out, refusing: str) -> None:
+    assert run(["export", str(rec), "--otlp", "http://127.0.0.1:9"]) == 2
+    err = capsys.readouterr().err
+    assert "the receiver takes nothing" in err and "run the same command" in err
+    Refusing.most = 1 << 30
+    assert run(["export", str(rec), "--otlp", refusing]) == 0
+
+
+def test_a_batch_that_is_too_large_is_taken_apart_and_one_span_may_be_refused(
+    rec: Path, refusing: str, capsys: Out
+) -> None:
+    count = len(list(Exported(Recording(rec)).spans()))
+    Refusing.most = 1 << 30
+    run(["export", str(rec), "--otlp", refusing, "--no-gzip", "--json", "--header", "x-who=me", "--header", "A = b"])
+    whole, headers = Refusing.seen[-1]
+    assert (headers["x-who"], headers["a"]) == ("me", "b")
+    capsys.readouterr()
+
+    Refusing.most = whole - 1
+    assert run(["export", str(rec), "--otlp", refusing, "--no-gzip", "--json", "--again"]) == 0
+    assert json.loads(capsys.readouterr().out)["batches"] > 1
+
+    Refusing.most = 0
+    assert run(["export", str(rec), "--otlp", refusing, "--no-gzip", "--again"]) == 1
+    err = capsys.readouterr().err
+    assert f"{count} refused, the first is event" in err and "413" in err
+
+
+def test_batches_are_capped_by_bytes(tmp_path: Path) -> None:
+    spans = list(Exported(recorded(AGENT, tmp_path / "rec")).spans())
+    assert len(list(batches(spans, 1 << 30))) == 1
+    assert [len(b) for b in batches(spans, 1)] == [1] * len(spans)
+    assert [p for b in batches(spans, 3000) for p in b] == spans
+
+
+@pytest.mark.parametrize(
+    ("url", "protocol", "endpoint"),
+    [
+        ("http://h:4318", "http/protobuf", "http://h:4318/v1/traces"),
+        ("http://h:4318/", "http/protobuf", "http://h:4318/v1/traces"),
+        ("https://h/api/public/otel", "http/protobuf", "https://h/api/public/otel/v1/traces"),
+        ("https://h/v1/traces", "http/protobuf", "https://h/v1/traces"),
+        ("http://h:4317", "grpc", "http://h:4317"),
+        ("grpc://h:1", "grpc", "http://h:1"),
+        ("grpcs://h:1", "grpc", "https://h:1"),
+    ],
+)
+def test_an_address_says_how_it_is_spoken_to(url: str, protocol: str, endpoint: str) -> None:
+    assert protocol_of(url) == protocol
+    assert endpoint_of(url, protocol_of(url)) == endpoint
+
+
+@pytest.mark.parametrize("url", ["", "h:4318", "ftp://h", "http://", "http://h:x"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="no URL of an OTLP receiver"):
+        protocol_of(url)
