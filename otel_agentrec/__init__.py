@@ -47,6 +47,12 @@ if TYPE_CHECKING:
     from otel_agentrec.redaction import Redactor, whole_record
     from otel_agentrec.replay.node import NodeReplayer
     from otel_agentrec.resume.cache import ResumeCache
+    from otel_agentrec.resume.clients import (
+        AsyncResumableModelClient,
+        AsyncResumableToolExecutor,
+        ResumableModelClient,
+        ResumableToolExecutor,
+    )
     from otel_agentrec.session.agent import AGENT, AgentSession
     from otel_agentrec.session.log import SessionLog
     from otel_agentrec.session.policy import CONVERSATION, Policy, with_compaction, with_tools
@@ -96,6 +102,12 @@ _ROOMS = {
     "session.snapshot": ["AgentSessionSnapshot"],
     "session.stores": ["AgentSessionStore", "FileAgentSessionStore"],
     "journal.store": ["EventStore", "FileEventStore", "SequenceConflict"],
+    "resume.clients": [
+        "AsyncResumableModelClient",
+        "AsyncResumableToolExecutor",
+        "ResumableModelClient",
+        "ResumableToolExecutor",
+    ],
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -119,6 +131,8 @@ __all__ = [
     "AsyncModelClient",
     "AsyncOpenAIChatClient",
     "AsyncOpenAIResponsesClient",
+    "AsyncResumableModelClient",
+    "AsyncResumableToolExecutor",
     "AsyncToolExecutor",
     "EventStore",
     "FileAgentSessionStore",
@@ -140,6 +154,8 @@ __all__ = [
     "RecordingLogExporter",
     "RecordingSpanExporter",
     "Redactor",
+    "ResumableModelClient",
+    "ResumableToolExecutor",
     "ResumeCache",
     "SequenceConflict",
     "SessionLog",

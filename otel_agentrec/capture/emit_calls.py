@@ -100,7 +100,9 @@ class ModelCall(_Call):
     def _begin(self) -> None:
         said = self._prompt
         self._facts = {key: value for key, value in said.facts().items() if value is not None}
-        self._facts.update(asked=asked_whole(self._asked))
+        asked = asked_whole(self._asked)
+        if asked is not None:  # else a client inside may tell
+            self._facts["asked"] = asked
         attributes = {
             "gen_ai.provider.name": said.provider,
             "gen_ai.request.model": said.model,

@@ -29,6 +29,8 @@ R = TypeVar("R")
 Json = Any
 Match = Literal["content", "occurrence"]
 _log = logging.getLogger("otel_agentrec")
+MAX_CUTS = 256
+"""Streams that broke off are remembered, the latest so many."""
 
 
 class ResumeCache:
@@ -67,6 +69,8 @@ class ResumeCache:
         self._hits: Counter[NodeType] = Counter()
         self._misses: Counter[NodeType] = Counter()
         self._fed: set[str] = set()
+        self._cuts: dict[str, str] = {}
+        """Key of a prompt -> what its stream had said when it broke off."""
 
     # --- counters -----------------------------------------------------------------------------------------------------
 
@@ -142,6 +146,21 @@ class ResumeCache:
     async def answer_tool_async(self, call: object, execute: Callable[[], Awaitable[R]]) -> R:
         """:meth:`answer_tool` for event loops."""
         return await self._answer_async(NodeType.TOOL, asked_tool, call, execute)
+
+    def record_cut_stream(self, prompt: object, text: str) -> None:
+        """A streamed answer broke off; ``text`` is what it had said. It is no answer: the next call is made. Never raises."""
+        what = self._read(asked_model, prompt)
+        if what is not None:
+            with self._lock:
+                self._cuts[what.keys[0]] = text
+                while len(self._cuts) > MAX_CUTS:
+                    del self._cuts[next(iter(self._cuts))]
+
+    def cut_stream(self, prompt: object) -> str | None:
+        """What the streamed answer to a prompt had said when it broke off; None: none did since. Told once. Never raises."""
+        what = self._read(asked_model, prompt)
+        with self._lock:
+            return self._cuts.pop(what.keys[0], None) if what is not None else None
 
     def remove_last_model_entry(self) -> bool:
         """Forget the model answer that came last (a crash just before the last step, for tests). False: there is none."""

@@ -6,12 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from otel_agentrec.clients.answers import result_of_record
 from otel_agentrec.nodes.inert import inert_of
 from otel_agentrec.nodes.keys import PROMPT_INERT, WIRE_INERT, KeyRing, NoKey, split_key
 from otel_agentrec.nodes.whole import lost_in
 from otel_agentrec.records import NodeIoRecord, NodeType
 from otel_agentrec.resume.requests import Held, Request, Store
-from otel_agentrec.resume.results import model_result, unfit
+from otel_agentrec.resume.results import unfit
 
 __all__ = ["DEFAULT_INERT", "Entry", "Hit", "Side", "entry_of", "stored_key"]
 
@@ -77,7 +78,7 @@ def entry_of(record: NodeIoRecord, ring: KeyRing, inert: tuple[str, ...], store:
     keys = tuple(k for form in ("prompt", "wire") if (k := stored_key(record, form, ring, inert)) is not None)
     if not keys:
         return None
-    return Entry(NodeType.MODEL, model_result(record), keys, label=label, step=record.step)
+    return Entry(NodeType.MODEL, result_of_record(record), keys, label=label, step=record.step)
 
 
 def _tool_entry(record: NodeIoRecord, ring: KeyRing, inert: tuple[str, ...], store: Store, label: str) -> Entry | None:

@@ -1,34 +1,17 @@
-"""From a record to what the program gets: a model's result, a tool's output; or why it can't have it."""
+"""What may be handed out as an answer: whole, not failed, not changed by anything."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from otel_agentrec.nodes.whole import lost_in
-from otel_agentrec.prompts import AgentModelResult, AgentToolCall
 from otel_agentrec.records import NodeIoRecord, NodeType
 
-__all__ = ["LENGTH_CUT", "is_error_like", "is_length_cut", "model_result", "unfit"]
+__all__ = ["LENGTH_CUT", "is_error_like", "is_length_cut", "unfit"]
 
 LENGTH_CUT = frozenset({"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "incomplete", "model_length"})
 """Finish reasons of an answer that was cut for its length."""
 _CUT_FLAGS = frozenset({"attributes_dropped", "input_truncated", "output_truncated", "conflict", "probable_reexport"})
-
-
-def model_result(record: NodeIoRecord) -> AgentModelResult:
-    """What a recorded model call answered."""
-    asked = record.tool_calls or []
-    usage = {"inputTokens": record.input_tokens, "outputTokens": record.output_tokens}
-    said = record.outputs if isinstance(record.outputs, list) else []
-    return AgentModelResult(
-        output_text=record.output_text,
-        raw_response=record.outputs,
-        tool_calls=[AgentToolCall(str(c.get("name") or ""), c.get("arguments"), c.get("id")) for c in asked],
-        reasoning_text=record.reasoning_text,
-        usage={name: n for name, n in usage.items() if n is not None} or None,
-        finish_reasons=record.finish_reasons,
-        memory_items=[m for m in said if isinstance(m, dict)],
-    )
 
 
 def unfit(record: NodeIoRecord) -> str | None:
@@ -62,4 +45,9 @@ def is_error_like(value: Any) -> bool:
         return failed
     if isinstance(value, str):
         return value.startswith("TOOL_ERROR")
-    return getattr(value, "chunks", None) is not None and is_length_cut(getattr(value, "finish_reasons", None))
+    if getattr(value, "chunks", None) is None:
+        return False
+    reasons, raw = getattr(value, "finish_reasons", None), getattr(value, "raw_response", None)
+    if not reasons:  # every provider tells why an answer ended; a client of one's own may not
+        return isinstance(raw, dict)
+    return is_length_cut(reasons)

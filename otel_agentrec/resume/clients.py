@@ -1,0 +1,223 @@
+"""The seed's two decorators: a model client and a tool executor that answer from a cache what was done before.
+
+    cache = ResumeCache.load_from_json("resume.json")
+    model = ResumableModelClient(OpenAIChatClient(OpenAI()), cache)
+    tools = ResumableToolExecutor(my_tools, cache)
+
+A hit does not reach the delegate; a miss does, and what it returns is recorded. What it raises reaches the caller and is not
+recorded. The counters are the cache's. Safe for threads and tasks as far as the delegate is: under ``match="content"`` equal
+calls that come at once are one call.
+
+**Streams**: a hit gives the listener the recorded pieces on every channel, each marked ``replayed``; an answer that was not
+streamed comes in one piece per thing said. Where a stream of this prompt broke off before, a ``restart`` piece tells the
+listener so before the first live one. A stream that does not come to its end is not kept.
+
+**Tools**: while something records, a call that is made is an entry of the effect ledger too, so that it is known to have begun
+even when the process dies before it ends.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from opentelemetry import trace
+
+from otel_agentrec.capture import handed
+from otel_agentrec.capture.callkeys import asked_whole
+from otel_agentrec.clients.answers import chunks_of_result
+from otel_agentrec.intercept.tools.point import Point, Seen
+from otel_agentrec.prompts import (
+    AgentModelChunk,
+    AgentModelResult,
+    AgentPrompt,
+    AgentToolCall,
+    AsyncModelClient,
+    AsyncToolExecutor,
+    ModelClient,
+    ModelStreamListener,
+    ToolExecutor,
+)
+from otel_agentrec.resume.cache import ResumeCache
+
+__all__ = [
+    "AsyncResumableModelClient",
+    "AsyncResumableToolExecutor",
+    "ResumableModelClient",
+    "ResumableToolExecutor",
+]
+
+Json = Any
+HOOK = "tool_executor"
+
+
+class ResumableModelClient:
+    """A :class:`ModelClient` that asks its delegate only what its cache does not know."""
+
+    def __init__(self, delegate: ModelClient, cache: ResumeCache) -> None:
+        self.delegate = delegate
+        self.cache = cache
+
+    def create(self, prompt: AgentPrompt) -> AgentModelResult:
+        """The recorded answer, else the delegate's."""
+
+        def ask() -> AgentModelResult:
+            with _asked(prompt):
+                return self.delegate.create(prompt)
+
+        return self.cache.answer_model(prompt, ask)
+
+    def create_stream(self, prompt: AgentPrompt, listener: ModelStreamListener | None = None) -> AgentModelResult:
+        """The recorded answer, told to ``listener`` as it came; else the delegate's, piece by piece."""
+        hearing = _Hearing(listener)
+
+        def ask() -> AgentModelResult:
+            hearing.is_live = True
+            cut = self.cache.cut_stream(prompt)
+            if listener is not None and cut is not None:
+                listener.on_chunk(AgentModelChunk("restart", cut))
+            try:
+                with _asked(prompt):
+                    return self.delegate.create_stream(prompt, hearing)
+            except BaseException:
+                self.cache.record_cut_stream(prompt, hearing.text)
+                raise
+
+        result = self.cache.answer_model(prompt, ask)
+        if listener is not None and not hearing.is_live:
+            for chunk in _replayed(result):
+                listener.on_chunk(chunk)
+        return result
+
+
+class AsyncResumableModelClient:
+    """:class:`ResumableModelClient` for event loops."""
+
+    def __init__(self, delegate: AsyncModelClient, cache: ResumeCache) -> None:
+        self.delegate = delegate
+        self.cache = cache
+
+    async def create(self, prompt: AgentPrompt) -> AgentModelResult:
+        """The recorded answer, else the delegate's."""
+
+        async def ask() -> AgentModelResult:
+            with _asked(prompt):
+                return await self.delegate.create(prompt)
+
+        return await self.cache.answer_model_async(prompt, ask)
+
+    async def create_stream(self, prompt: AgentPrompt, listener: ModelStreamListener | None = None) -> AgentModelResult:
+        """The recorded answer, told to ``listener`` as it came; else the delegate's, piece by piece."""
+        hearing = _Hearing(listener)
+
+        async def ask() -> AgentModelResult:
+            hearing.is_live = True
+            cut = self.cache.cut_stream(prompt)
+            if cut is not None:
+                await _told(listener, AgentModelChunk("restart", cut))
+            try:
+                with _asked(prompt):
+                    return await self.delegate.create_stream(prompt, hearing)
+            except BaseException:
+                self.cache.record_cut_stream(prompt, hearing.text)
+                raise
+
+        result = await self.cache.answer_model_async(prompt, ask)
+        if not hearing.is_live:
+            for chunk in _replayed(result):
+                await _told(listener, chunk)
+        return result
+
+
+class ResumableToolExecutor:
+    """A :class:`ToolExecutor` that runs only what its cache does not know.
+
+    An output of ``None`` is an output. One that tells of a failure (``TOOL_ERROR…``, a failed ``AgentToolResult``) is handed
+    on but not kept: the next call runs.
+    """
+
+    def __init__(self, delegate: ToolExecutor, cache: ResumeCache) -> None:
+        self.delegate = delegate
+        self.cache = cache
+        self._run = _point().sync(lambda call: delegate.execute(call))
+
+    def execute(self, call: AgentToolCall) -> Json:
+        """The recorded output, else the delegate's.
+
+        Raises:
+            UnknownOutcomeError: it was begun before, and nobody knows whether it happened.
+            LedgerUnavailable: something records, and that the call begins can't be made durable; it was not called.
+        """
+        return self.cache.answer_tool(call, lambda: self._run(call))
+
+
+class AsyncResumableToolExecutor:
+    """:class:`ResumableToolExecutor` for event loops."""
+
+    def __init__(self, delegate: AsyncToolExecutor, cache: ResumeCache) -> None:
+        self.delegate = delegate
+        self.cache = cache
+
+        async def run(call: AgentToolCall) -> Json:
+            return await delegate.execute(call)
+
+        self._run = _point().coroutine(run)
+
+    async def execute(self, call: AgentToolCall) -> Json:
+        """As :meth:`ResumableToolExecutor.execute`."""
+        return await self.cache.answer_tool_async(call, lambda: self._run(call))
+
+
+class _Hearing:
+    """Hears a live stream for a listener, and remembers what was said in case it breaks off."""
+
+    def __init__(self, listener: ModelStreamListener | None) -> None:
+        self._listener = listener
+        self._said: list[str] = []
+        self.is_live = False
+        """Whether the delegate was asked."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._said)
+
+    def on_chunk(self, chunk: AgentModelChunk) -> object:
+        if chunk.channel == "text" and chunk.text:
+            self._said.append(chunk.text)
+        return self._listener.on_chunk(chunk) if self._listener is not None else None
+
+
+def _replayed(result: Any) -> Iterator[AgentModelChunk]:
+    if isinstance(result, AgentModelResult):
+        for chunk in chunks_of_result(result):
+            yield replace(chunk, replayed=True)
+
+
+async def _told(listener: ModelStreamListener | None, chunk: AgentModelChunk) -> None:
+    if listener is not None:
+        heard = listener.on_chunk(chunk)
+        if inspect.isawaitable(heard):
+            await heard
+
+
+@contextmanager
+def _asked(prompt: AgentPrompt) -> Iterator[None]:
+    """The model span around or inside this block is of this prompt: its key is recorded with it, so that the recording can
+    answer it."""
+    asked = asked_whole(prompt)
+    if asked is None:
+        yield
+        return
+    span = trace.get_current_span()
+    if span.is_recording():
+        context = span.get_span_context()
+        handed.hand_over((context.trace_id, context.span_id), {"asked": asked})
+    with handed.starting({"asked": asked}):
+        yield
+
+
+def _point() -> Point:
+    return Point(HOOK, lambda call: Seen(call.name, call.parsed, call.call_id))
