@@ -6,6 +6,8 @@ both and exits with ``exit_code``; a library user catches :class:`AgentRecError`
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "AgentRecError",
     "ConfigurationError",
@@ -117,14 +119,21 @@ class RunStopped(BaseException):
     exit_code = 2
     default_hint = ""
 
+    root: str | None = None
+    """Id of the run's first attempt, where it is known."""
+
     def __init__(self, what: str, hint: str | None = None) -> None:
         super().__init__(what)
         self.hint = self.default_hint if hint is None else hint
 
 
 class UnknownOutcomeError(RunStopped):
-    """An effect was begun and nobody knows whether it happened."""
+    """An effect was begun and nobody knows whether it happened.
 
+    ``effects``: what is known of each (``effect_id``, ``name``, ``arguments``, ``started_ms``).
+    """
+
+    effects: tuple[Any, ...] = ()
     exit_code = 75
     default_hint = "find out what happened, then: otel-agentrec resolve RECORDING EFFECT --done OUTPUT | --not-done"
 

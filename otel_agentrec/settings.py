@@ -139,6 +139,10 @@ TABLE: tuple[Setting, ...] = (
         "openai.chat=/gateway/*",
     ),
     Setting("run_id", None, _text, "run id of every event of this process"),
+    Setting("resume", None, _path, "recording whose unfinished run this process goes on with"),
+    Setting(
+        "resume_run", None, _text, "the run in it that is meant; default: the only one that did not come to its end"
+    ),
     Setting(
         "log_level",
         None,
@@ -165,6 +169,8 @@ class Settings:
     wire: bool | None = None
     wire_paths: str | None = None
     run_id: str | None = None
+    resume: str | None = None
+    resume_run: str | None = None
     log_level: str | None = None
 
     @classmethod

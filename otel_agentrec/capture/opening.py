@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry.sdk.trace import ReadableSpan
 
@@ -21,7 +21,18 @@ if TYPE_CHECKING:
     from otel_agentrec.capture.wire.calls import Attempt as WireAttempt
     from otel_agentrec.capture.wire.calls import SpanTold
 
-__all__ = ["Key", "OpenSpan", "OpenTable", "RecentKeys", "can_wait", "frozen", "is_large", "keys_of", "take_oldest"]
+__all__ = [
+    "Key",
+    "OpenSpan",
+    "OpenTable",
+    "Place",
+    "RecentKeys",
+    "can_wait",
+    "frozen",
+    "is_large",
+    "keys_of",
+    "take_oldest",
+]
 
 Key = tuple[int, int]
 """(trace id, span id) as the SDK's integers."""
@@ -40,12 +51,22 @@ MAX_LOGS = 16_384
 """Log records joined to one span; a long history is one record per message."""
 
 
+class Place(NamedTuple):
+    """What the start of a step told of itself: an agent's or tool's name, a tool's call id, ids that were given."""
+
+    name: str | None
+    call_id: str | None = None
+    run: str | None = None
+    session: str | None = None
+
+
 class OpenSpan:
     """One span that has started.
 
     ``is_step``: it is known to be a step of an agent; ``kind``: its journal Kind, None while it has not told; ``above``: the
     nearest span above it that is not foreign, open or not; ``started``: its start was journalled; ``outermost``: it is an
-    agent with no agent above it; ``forked_from``: it was open when this process was forked.
+    agent with no agent above it; ``forked_from``: it was open when this process was forked; ``place``: what its start told
+    of its place.
     """
 
     __slots__ = (
@@ -69,6 +90,7 @@ class OpenSpan:
         "outermost",
         "owner",
         "owner_of",
+        "place",
         "scope",
         "session",
         "span_id",
@@ -87,6 +109,7 @@ class OpenSpan:
         self.started = False
         self.interrupted = False
         self.outermost = True
+        self.place: Place | None = None
         self.forked_from: dict[str, Any] | None = None
         self.attempts: list[Attempt] | None = None
         self.logs: list[LogView] | None = None

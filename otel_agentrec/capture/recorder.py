@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import weakref
@@ -16,6 +17,7 @@ from otel_agentrec.capture import handed, metrics
 from otel_agentrec.capture.background import Background, on_event_loop
 from otel_agentrec.capture.completions import Completion
 from otel_agentrec.capture.deferred import Deferred
+from otel_agentrec.capture.edge import LedgerEdge, envelope_of
 from otel_agentrec.capture.exported import Exported
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
 from otel_agentrec.capture.once import SaidOnce
@@ -27,7 +29,7 @@ from otel_agentrec.capture.tracking import Tracker
 from otel_agentrec.capture.turns import Turns
 from otel_agentrec.capture.ways import CONFIGURE, EXPORTER, FROM_OUTSIDE, WITH_WIRE
 from otel_agentrec.errors import ConfigurationError
-from otel_agentrec.journal.draft import Envelope, SealedAt
+from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.journal import Journal
 from otel_agentrec.records import IoCaptureSink
@@ -101,13 +103,16 @@ class Recorder:
         if settings.durability == "deferred":
             self._deferred = Deferred(settings.queue, self.guard, self._journal.drop)
         self._tracker = Tracker(self._write, self._once, self._background.wake, settings, self.counters, self.notices)
+        self.edge = LedgerEdge(
+            self._journal, self._tracker, self._take, self._later, self._drain, self._after, settings.run_id
+        )
         self._exported = Exported(self._tracker, self._write, self._exporter_is_late)
         self._is_exported_too = False
         self._teller: SinkTeller | None = None
         self.add_sinks(sinks)
         self._attached: dict[int, object] = {}
         self._sealed = False
-        self._closed = not settings.enabled
+        self._closed = self.edge.is_closed = not settings.enabled
         self._stream: str | None = None
         self._wire: WireRecorder | None = None
         self._mark = f"_otel_agentrec_{id(self)}"
@@ -341,12 +346,16 @@ class Recorder:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _write(self, event: StepEvent, only_in: str | None = None) -> SealedAt | None:
-        where = Envelope(event.run, event.session, event.turn, event.step, event.trace or None, event.scope)
         begun = perf_counter_ns() if metrics.timing else 0
-        done = self._journal.append(event.type, event.payload, where, only_in=only_in)
+        done = self._journal.append(event.type, event.payload, envelope_of(event), only_in=only_in)
+        if done is not None and begun:
+            metrics.wrote(perf_counter_ns() - begun)
+        self._after(event, done)
+        return done
+
+    def _after(self, event: StepEvent, done: SealedAt | None) -> None:
+        """Count what was written, and tell sinks."""
         if done is not None:
-            if begun:
-                metrics.wrote(perf_counter_ns() - begun)
             self._stream = done.stream
             if self._sealed and event.type != "PROVIDER_SEEN":
                 self.counters.add("late")
@@ -354,7 +363,12 @@ class Recorder:
                 self.counters.add("nodes")
         if self._teller is not None:
             self.guard.run("a sink", self._teller.feed, event, done)
-        return done
+
+    def _later(self, event: StepEvent) -> None:
+        """Write an event after all that was told before."""
+        if not self._closed:
+            put = self._take if self._deferred is None else functools.partial(self._deferred.put, self._take)
+            put(self._write, event)
 
     def _sweep(self) -> bool:
         if self._closed:
@@ -397,6 +411,7 @@ class Recorder:
         if self._teller is not None:
             self._teller.after_fork()
         self.counters.reset()
+        self.edge.after_fork()
         self._tracker.table.after_fork(forked_from)
 
 

@@ -17,7 +17,14 @@ from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.redaction import Redactor
 from otel_agentrec.settings import Settings
 
-__all__ = ["gate_of_process", "is_recording", "listeners_of_process", "open_recorders", "recorder_at"]
+__all__ = [
+    "gate_of_process",
+    "is_recording",
+    "listeners_of_process",
+    "open_recorders",
+    "recorder_at",
+    "recorder_in_use",
+]
 
 _BY_PATH: dict[str, Recorder] = {}
 _LOCK = threading.Lock()
@@ -54,6 +61,14 @@ def recorder_at(
 def open_recorders() -> list[Recorder]:
     """All recorders of this process that are not closed."""
     return [recorder for recorder in list(RECORDERS) if not recorder.is_closed]
+
+
+def recorder_in_use() -> Recorder | None:
+    """The open recorder that is meant when nobody names one: of the whole process, else the one that was opened last."""
+    with _LOCK:
+        known = [one for one in _BY_PATH.values() if not one.is_closed]
+    candidates = known or open_recorders()
+    return next((one for one in candidates if one.is_from_outside), candidates[-1] if candidates else None)
 
 
 def gate_of_process() -> Gate:

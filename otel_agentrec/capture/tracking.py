@@ -19,7 +19,7 @@ from otel_agentrec.capture.completions import Completion, fill
 from otel_agentrec.capture.guard import Counters, Notices
 from otel_agentrec.capture.logs import LogTracker
 from otel_agentrec.capture.once import SaidOnce
-from otel_agentrec.capture.opening import Key, OpenSpan, OpenTable, RecentKeys
+from otel_agentrec.capture.opening import Key, OpenSpan, OpenTable, Place, RecentKeys
 from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.facts import Facts, Kind
@@ -172,6 +172,11 @@ class Tracker:
         if kind == Kind.AGENT:
             entry.outermost = not entry.is_under(Kind.AGENT)
         handed.apply(entry.key, facts)
+        if kind in (Kind.AGENT, Kind.TOOL):
+            name = facts.agent_name if kind == Kind.AGENT else facts.tool_name
+            entry.place = Place(name, facts.tool_call_id, facts.run_id, facts.session_id)
+        elif facts.run_id or facts.session_id:
+            entry.place = Place(None, None, facts.run_id, facts.session_id)
         self._write(self._placed(steps.started_event(view, kind, facts, entry.path(), entry.outermost), view), None)
 
     # --- ends ---------------------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("otel_agentrec.cli.score", "Attach an evaluation to a call."),
     "session": ("otel_agentrec.cli.session", "Chat sessions: list, show, time travel, fork, save."),
     "export": ("otel_agentrec.cli.export", "Send a recording to an OTLP backend (Jaeger, Langfuse, a Collector)."),
+    "resolve": ("otel_agentrec.cli.resolve", "Say what became of an effect whose outcome is unknown."),
     "verify": ("otel_agentrec.cli.verify", "Check that nothing in a recording was changed."),
 }
 """Command -> (module that holds it under the name ``command``, one line of help)."""

@@ -22,7 +22,7 @@ from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.index import Index
 from otel_agentrec.journal.lists import ListCache
 from otel_agentrec.journal.named import BrokenTail
-from otel_agentrec.journal.sync import GroupCommit, sync_directory
+from otel_agentrec.journal.sync import GroupCommit
 from otel_agentrec.journal.writer import StreamWriter
 from otel_agentrec.redaction import Redactor
 
@@ -123,8 +123,33 @@ class Journal:
             done = self._write(draft, type_, payload, where)
             commit = self._commit
         self._drain()
-        if done is not None and commit is not None:
+        if done is not None and commit is not None and self._fsync:
             commit.wait(done.seq + 1)
+        return done
+
+    def append_durably(self, type_: str, payload: dict[str, Any], where: Envelope = _NOWHERE) -> SealedAt:
+        """Write one event and have it on disk, with all that was written before it, whatever the durability is.
+
+        Raises:
+            Exception: it may not be on disk (no room, the stream's lock is lost, a sync failed, or this thread is inside a
+                write already).
+        """
+        if self._owner == threading.get_ident():
+            raise OSError(errno.EDEADLK, "called from inside a write of the same thread")
+        draft = make_draft(type_, payload, where, self._cache(), self.gate, self._mode)
+        with self._held():
+            try:
+                if not self._ready().is_locked:
+                    raise OSError(errno.ENOLCK, "another process holds the lock of the stream")
+            except Exception as e:
+                self._failed(e, 1)
+                raise
+            done = self._write(draft, type_, payload, where, strict=True)
+            commit = self._commit
+            assert done is not None and commit is not None
+            commit.owe(done.seq + 1)
+        self._drain()
+        commit.ensure(done.seq + 1)
         return done
 
     def seal(self) -> None:
@@ -170,7 +195,10 @@ class Journal:
     def _cache(self) -> ListCache:
         return self._writer.cache if self._writer else self._no_cache
 
-    def _write(self, draft: Draft | None, type_: str, payload: dict[str, Any], where: Envelope) -> SealedAt | None:
+    def _write(
+        self, draft: Draft | None, type_: str, payload: dict[str, Any], where: Envelope, *, strict: bool = False
+    ) -> SealedAt | None:
+        """``strict``: what goes wrong is raised as well."""
         try:
             writer = self._ready()
             self._tell_lost(writer)
@@ -184,6 +212,8 @@ class Journal:
             self._failed(e, 1)
             if isinstance(e, BrokenTail):
                 self._forget(0, "")
+            if strict:
+                raise
             return None
         self.counters["records"] += 1
         self.counters["bytes"] += writer.length - before
@@ -220,7 +250,7 @@ class Journal:
         """No stream is open any more. Syncs first: the descriptors are about to be closed."""
         commit, self._writer, self._commit = self._commit, None, None
         if commit is not None:
-            commit.close()
+            commit.close(only_owed=not self._fsync)
 
     def _ready(self) -> StreamWriter:
         """The open writer, its descriptors its own; a stream whose file was deleted is left, and a new one opened."""
@@ -245,9 +275,7 @@ class Journal:
                 self.directory, origin=self._origin, index=self._index, mode=self._mode, opened=opened
             )
             self._prev_stream = None
-            if self._fsync:
-                sync_directory(self.directory)
-                self._commit = GroupCommit(self._writer.sync_state, lambda e: self._failed(e, 0))
+            self._commit = GroupCommit(self._writer.sync_state, lambda e: self._failed(e, 0), self.directory)
         return self._writer
 
     def _forget(self, lost: int, reason: str) -> None:

@@ -27,11 +27,12 @@ class OwnFile:
         OSError: it can't be made, or is there already.
     """
 
-    __slots__ = ("_identity", "_locked", "_path", "fd")
+    __slots__ = ("_identity", "_locked", "_path", "fd", "has_lock")
 
     def __init__(self, path: Path, *, locked: bool = False) -> None:
         self._path = path
         self._locked = locked
+        self.has_lock = False
         self.fd = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
         self._identity = identity(self.fd)
         self._lock()
@@ -57,6 +58,10 @@ class OwnFile:
             self._lock()
         return links == 0
 
+    def is_open(self) -> bool:
+        """Whether ``fd`` still is this file."""
+        return self._links() is not None
+
     def close(self) -> None:
         """Close the descriptor, unless it belongs to somebody else by now."""
         fd, ours = self.fd, self._links() is not None
@@ -77,7 +82,7 @@ class OwnFile:
 
     def _lock(self) -> None:
         if self._locked:
-            try_lock(self.fd, 0.05)
+            self.has_lock = try_lock(self.fd, 0.05)
 
 
 def identity(fd: int) -> tuple[int, int] | None:

@@ -1,33 +1,50 @@
 """Group commit: many threads wait for one ``fsync``.
 
 Content is synced before the events that name it, and the directory once for each new file, so that no crash of the machine
-leaves an event whose cells are gone. On an event-loop thread nobody waits: a thread of ours syncs within ``LINGER``.
+leaves an event whose cells are gone. On an event-loop thread nobody waits for what may be lost: a thread of ours syncs within
+``LINGER``. What must not be lost (the intent to run an effect) is waited for everywhere.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
-__all__ = ["LINGER", "GroupCommit", "on_event_loop", "sync_directory"]
+__all__ = ["LINGER", "GroupCommit", "NotSynced", "on_event_loop", "sync_directory"]
 
 LINGER = 0.02
 """Seconds within which a deferred sync is done."""
+
+
+class NotSynced(OSError):
+    """What was written may not be on disk."""
 
 
 class GroupCommit:
     """Syncs one stream. ``state`` gives (events written so far, descriptors in sync order); called without any lock.
 
     Args:
-        failed: told of an OSError of a sync; it must not raise.
+        failed: told of an OSError of a sync that nobody waits for; it must not raise.
+        directory: where the stream's files stand.
     """
 
-    def __init__(self, state: Callable[[], tuple[int, list[int]]], failed: Callable[[OSError], None]) -> None:
+    def __init__(
+        self,
+        state: Callable[[], tuple[int, list[int]]],
+        failed: Callable[[OSError], None],
+        directory: str | os.PathLike[str] = ".",
+    ) -> None:
         self._state = state
         self._failed = failed
+        self._directory = directory
+        self._files = 0
+        self._owed = 0
+        self._broken: OSError | None = None
         self._syncing = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -45,7 +62,28 @@ class GroupCommit:
             return
         with self._syncing:
             if size > self.synced:
-                self._sync()
+                self._try()
+
+    def owe(self, size: int) -> None:
+        """The first ``size`` events must be synced before the files are closed; the caller goes on to :meth:`ensure`."""
+        self._owed = max(self._owed, size)
+
+    def ensure(self, size: int) -> None:
+        """Return when the first ``size`` events are on disk, on an event loop too. :meth:`owe` must have been called.
+
+        Raises:
+            NotSynced: they may not be. After a failed sync the kernel forgets what it could not write and a later one
+                succeeds, so this stream can never be trusted again.
+        """
+        if size <= self.synced:
+            return
+        with self._syncing:
+            if size > self.synced:
+                if self._broken is None and not self._closed:
+                    self._try()
+                if size > self.synced:
+                    broken = self._broken or OSError(errno.EBADF, "the stream was closed before it was synced")
+                    raise NotSynced(*broken.args)
 
     def soon(self) -> None:
         """Have our thread sync within LINGER."""
@@ -54,21 +92,38 @@ class GroupCommit:
             self._thread.start()
         self._wake.set()
 
-    def close(self) -> None:
-        """Sync what is left."""
-        self._closed = True
+    def close(self, *, only_owed: bool = False) -> None:
+        """Sync what is left.
+
+        Args:
+            only_owed: and nothing when nobody waits for it.
+        """
         self._wake.set()
         with self._syncing:
-            self._sync()
+            if not only_owed or self._owed > self.synced:
+                self._try()
+            self._closed = True
+        self._wake.set()
 
-    def _sync(self) -> None:
-        size, descriptors = self._state()
+    def _try(self) -> None:
         try:
-            for fd in descriptors:
-                os.fsync(fd)
+            self._sync()
         except OSError as e:
             self._failed(e)
-            return
+
+    def _sync(self) -> None:
+        try:
+            size, descriptors = self._state()
+            for fd in descriptors:
+                os.fsync(fd)
+            if len(descriptors) != self._files:
+                sync_directory(self._directory)
+                if not self._files:
+                    sync_directory(Path(self._directory).absolute().parent)
+                self._files = len(descriptors)
+        except OSError as e:
+            self._broken = e
+            raise
         self.synced = max(self.synced, size)
         self.syncs += 1
 
@@ -79,7 +134,7 @@ class GroupCommit:
             self._wake.clear()
             with self._syncing:
                 if not self._closed:
-                    self._sync()
+                    self._try()
 
 
 def on_event_loop() -> bool:

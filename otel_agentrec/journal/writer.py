@@ -84,6 +84,11 @@ class StreamWriter:
         """Bytes written so far, both files."""
         return self._end + self._content_end
 
+    @property
+    def is_locked(self) -> bool:
+        """Whether readers are told that this stream's writer is alive (always, where the file system has no locks)."""
+        return self._events.has_lock
+
     def append(self, draft: Draft) -> SealedAt:
         """Write one event and its cells: content first, so that no event ever names a cell that is not there.
 
@@ -124,8 +129,15 @@ class StreamWriter:
         return self._events.gone() or (self._content is not None and self._content.gone())
 
     def sync_state(self) -> tuple[int, list[int]]:
-        """(events written, descriptors to sync in this order: content before the events that name it)."""
-        return self._seq, [file.fd for file in (self._content, self._events) if file is not None and file.fd >= 0]
+        """(events written, descriptors to sync in this order: content before the events that name it).
+
+        Raises:
+            OSError: a descriptor is not the stream's any more.
+        """
+        size, files = self._seq, [file for file in (self._content, self._events) if file is not None]
+        if not all(file.is_open() for file in files):
+            raise OSError(errno.EBADF, "a file of the stream was closed before it was synced")
+        return size, [file.fd for file in files]
 
     def seal(self, counters: dict[str, int] | None = None, *, sync: bool = False) -> SealedAt:
         """Write STREAM_SEALED, list it in the index, and close.

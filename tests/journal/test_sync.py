@@ -38,7 +38,10 @@ def note(journal: Journal, text: str) -> Any:
 def test_content_is_on_disk_before_the_event_and_the_event_before_the_return(tmp_path: Path, synced: list[str]) -> None:
     journal = Journal(tmp_path, origin="me", durability="fsync")
     done = note(journal, "x")
-    assert synced == [tmp_path.name, f"{done.stream}.content.jsonl", f"{done.stream}.jsonl"]
+    files = [f"{done.stream}.content.jsonl", f"{done.stream}.jsonl"]
+    assert synced == [*files, tmp_path.name, tmp_path.parent.name]
+    note(journal, "y")
+    assert synced[4:] == files, "their names are on disk already"
 
 
 def test_written_mode_never_syncs(tmp_path: Path, synced: list[str]) -> None:

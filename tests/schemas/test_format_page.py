@@ -18,12 +18,7 @@ from otel_agentrec.schemas import FORMAT_DIRECTORY, load
 from otel_agentrec.settings import Settings
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "format.md").read_text()
-RESERVED = {"RUN_RESUMED", "FINAL_OUTPUT", "ERROR", "NODE_ANSWERED", "MODEL_RETRY", "PRUNED", "ERASED"} | {
-    "EFFECT_STARTED",
-    "EFFECT_DONE",
-    "EFFECT_FAILED",
-    "EFFECT_RESOLVED",
-}
+RESERVED = {"FINAL_OUTPUT", "ERROR", "MODEL_RETRY", "PRUNED", "ERASED"}
 """Types that nothing writes yet."""
 NOT_YET = {"sinks"}
 """Keys that nothing writes yet."""

@@ -1,7 +1,7 @@
 """The one place through which every intercepted tool call goes: ask, run or hand out, tell.
 
 An adapter makes a :class:`Point` and wraps the function that runs a tool of its framework, in the form that the function
-has: :meth:`Point.sync`, :meth:`Point.coroutine`, :meth:`Point.generator` (an async generator). While nobody answers
+has: :meth:`Point.sync`, :meth:`Point.coroutine`, :meth:`Point.generator` (an async generator), :meth:`Point.iterator` (a plain one). While nobody answers
 (``ACTIVE.tools`` is None) a wrapped function costs one look.
 
 What an answerer raises reaches the program; an Exception of the adapter never does: the call then goes by unseen, and is
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -52,9 +52,10 @@ class Point:
         codecs: of the framework's result types.
         relays: calls of this hook are often made on behalf of a framework's tool (MCP). Inside a call of another hook with
             the same arguments, whose name is or ends with this one's (``server__name``), it is that same call.
+        answerer: gives whoever is asked; default: whoever answers in this process.
     """
 
-    __slots__ = ("codecs", "hook", "identify", "relays")
+    __slots__ = ("answerer", "codecs", "hook", "identify", "relays")
 
     def __init__(
         self,
@@ -63,7 +64,9 @@ class Point:
         codecs: Sequence[Codec] = (),
         *,
         relays: bool = False,
+        answerer: Callable[[], ToolAnswerer | None] | None = None,
     ) -> None:
+        self.answerer = answerer or (lambda: ACTIVE.tools)
         self.hook = hook
         self.identify = identify
         self.codecs = tuple(codecs)
@@ -76,7 +79,7 @@ class Point:
 
         @functools.wraps(original)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if ACTIVE.tools is None:
+            if self.answerer() is None:
                 return original(*args, **kwargs)
             visit = self._begin(args, kwargs)
             if visit is None:
@@ -104,7 +107,7 @@ class Point:
 
         @functools.wraps(original)
         async def call(*args: Any, **kwargs: Any) -> Any:
-            if ACTIVE.tools is None:
+            if self.answerer() is None:
                 return await original(*args, **kwargs)
             try:
                 visit = self._begin(args, kwargs)
@@ -128,7 +131,7 @@ class Point:
 
         @functools.wraps(original)
         async def call(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-            events = original(*args, **kwargs) if ACTIVE.tools is None else self._events(original, args, kwargs)
+            events = original(*args, **kwargs) if self.answerer() is None else self._events(original, args, kwargs)
             try:
                 async for event in events:
                     yield event
@@ -177,11 +180,50 @@ class Point:
             await _closed(source)
         visit.returned(events)
 
+    def iterator(self, original: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+        """Wrap a plain generator, as :meth:`generator` does an async one."""
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            visit = self._begin(args, kwargs)
+            if visit is None:
+                yield from original(*args, **kwargs)
+                return
+            if visit.outcome is not None:
+                yield from _recorded_events(visit.outcome)
+                if visit.outcome.error is not None:
+                    handed_out(visit.outcome)
+                return
+            source = iter(original(*args, **kwargs))
+            events: list[Any] = []
+            try:
+                while True:
+                    token = enter(visit.frame)
+                    try:
+                        event = next(source)
+                    except StopIteration:
+                        break
+                    finally:
+                        leave(token)
+                    events.append(event)
+                    yield event
+            except BaseException as error:
+                visit.raised(error, events)
+                raise
+            finally:
+                close = getattr(source, "close", None)
+                if close is not None:
+                    close()
+            visit.returned(events)
+
+        setattr(call, POINT, call)
+        return call
+
     # --- asking -------------------------------------------------------------------------------------------------------
 
     def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Visit | None:
         """Ask about a call. None: it is none of ours, or part of one that is being run."""
-        answerer = ACTIVE.tools
+        answerer = self.answerer()
         if answerer is None:
             return None
         try:

@@ -8,7 +8,7 @@ import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from otel_agentrec.errors import EventInvalid
 from otel_agentrec.journal.facts import CONTENT as FACT_CONTENT
@@ -57,10 +57,20 @@ class Generic(Payload):
     data: dict[str, Json] | None = None
 
 
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
+        """As in Python 3.11: tells type checkers what :func:`event` makes of a class."""
+        return lambda decorator: decorator
+
+
 TYPES: dict[str, type[Payload]] = {}
 P = TypeVar("P", bound=Payload)
 
 
+@dataclass_transform(frozen_default=True)
 def event(
     type_: str, *, ignorable: bool = False, content: dict[str, str] | None = None
 ) -> Callable[[type[P]], type[P]]:

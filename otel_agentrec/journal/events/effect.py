@@ -49,10 +49,11 @@ class EffectFailed(Payload):
 
 @event("EFFECT_RESOLVED", content={"output": "one", "reason": "one"})
 class EffectResolved(Payload):
-    """Somebody settled an effect whose outcome was unknown. ``outcome``: ``done`` or ``not_done``."""
+    """Somebody settled an effect whose outcome was unknown. ``outcome``: ``done`` or ``not_done``; ``codec`` as in EFFECT_DONE."""
 
     effect_id: str
     outcome: str
     output: Json = None
     by: str | None = None
     reason: Json = None
+    codec: str | None = None

@@ -1,0 +1,199 @@
+"""One attempt to finish a run: it holds the run's claim, knows what was done before, and says so in the journal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from otel_agentrec.audit.verify import verify
+from otel_agentrec.capture.effects import EffectLog
+from otel_agentrec.capture.placing import CallPlace
+from otel_agentrec.capture.recorder import place_of
+from otel_agentrec.capture.recorders import open_recorders
+from otel_agentrec.errors import LedgerUnavailable, RecordingBusy, RecordingTampered, UsageError
+from otel_agentrec.intercept.unknown import UnknownEffect
+from otel_agentrec.journal.claims import Claim
+from otel_agentrec.journal.reader import Recording
+from otel_agentrec.nodes.effects import Effect, read_effects
+from otel_agentrec.nodes.fold import fold
+from otel_agentrec.nodes.keys import KeyRing
+from otel_agentrec.resume.choosing import Resumable, choose_root, resumables
+from otel_agentrec.resume.ledger import Ledger
+
+__all__ = ["Attempt", "attempt_at", "unknown_of"]
+
+
+class Attempt:
+    """An attempt to finish one run of a recording.
+
+    Making one chooses the run; nothing is taken yet. The first run of this process with the root's agent name (and session)
+    that asks about a call *is* the attempt: it takes the claim, reads what was done, and journals RUN_RESUMED. Calls of other
+    runs are new.
+
+    Args:
+        recording: the recording directory.
+        run: id of the root or of any attempt, or the beginning of one; default: the only run that did not come to its end.
+
+    Raises:
+        UsageError: no run, or no single one, is meant; or it is finished.
+        RecordingBusy: the run is alive.
+        RecordingNotFound, RecordingUnreadable: there is no recording.
+        RecordingTampered: the recording is not as it was written.
+    """
+
+    def __init__(self, recording: str | os.PathLike[str], run: str | None = None) -> None:
+        self.directory = Path(place_of(os.fspath(recording)))
+        opened = Recording(self.directory)
+        if opened.single is not None:
+            raise UsageError(f"{recording} is one stream of a recording", f"give the directory: {opened.directory}")
+        report = verify(opened, level="chained")
+        if report.exit_code == RecordingTampered.exit_code:
+            raise RecordingTampered(f"{recording} is not as it was written")
+        ours = _runs_of_process()
+        found = [one for one in resumables(opened, fold(opened)) if not any(run.id in ours for run in one.runs)]
+        self.chosen: Resumable = choose_root(found, shlex.quote(str(recording)), run)
+        self.root = self.chosen.root
+        self.run: str | None = None
+        """Id of the run of this process that is the attempt, once there is one."""
+        self.claim: Claim | None = None
+        self.ledger = Ledger((), KeyRing.random())
+        self.on_join: list[Callable[[Attempt], None]] = []
+        """Called when the claim is had, before the first answer."""
+        self._lock = threading.Lock()
+        self._is_clear = False
+
+    @property
+    def from_(self) -> dict[str, str]:
+        """The run that this attempt goes on from: the latest one before it."""
+        return {"run": self.chosen.runs[-1].id}
+
+    def is_of(self, place: CallPlace, log: EffectLog) -> bool:
+        """Whether a call belongs to this attempt; the first one of the run that is meant starts it.
+
+        Raises:
+            LedgerUnavailable: the claim is not had, is lost, or the start can't be journalled.
+        """
+        with self._lock:
+            if self.run is None:
+                if not self._may_be(place):
+                    return False
+                self._join(place, log)
+            if self.run != place.run:
+                return False
+        if self.claim is None or not self.claim.is_held:
+            raise LedgerUnavailable(
+                f"the claim of run {self.root} is lost: another attempt may be under way", "stop this process"
+            )
+        return True
+
+    def check_unknown(self, settle: Callable[[Effect], bool]) -> list[Effect]:
+        """The effects that nobody could settle; asked before anything real happens. ``settle(effect)``: whether it is."""
+        if self._is_clear:
+            return []
+        left = [effect for effect in self.ledger.unsettled() if not settle(effect)]
+        self._is_clear = not left
+        return left
+
+    def release(self) -> None:
+        """Give the claim back."""
+        if self.claim is not None:
+            self.claim.release()
+
+    def _may_be(self, place: CallPlace) -> bool:
+        first = self.chosen
+        if first.agent is not None and place.agent != first.agent:
+            return False
+        return first.session is None or place.session in (None, first.session)
+
+    def _join(self, place: CallPlace, log: EffectLog) -> None:
+        if place_of(log.recorder.settings.path or "") != str(self.directory):
+            raise UsageError(
+                f"run {self.root} of {self.directory} can't be resumed into {log.recorder.path}",
+                f"record into the same directory: configure({str(self.directory)!r})",
+            )
+        try:
+            claim = Claim(self.directory, self.root)
+        except OSError as error:
+            raise LedgerUnavailable(f"the claim of run {self.root} can't be taken: {error}") from error
+        try:
+            recording = Recording(self.directory)
+            view = fold(recording)
+            ours = next((one for one in resumables(recording, view) if one.root == self.root), self.chosen)
+            earlier = [run for run in ours.runs if run.id != place.run]
+            alive = [run for run in earlier if run.status == "open"]
+            if alive:
+                raise RecordingBusy(f"run {alive[0].id} is still running", "wait for its process to end, or stop it")
+            self.chosen = Resumable(self.root, tuple(earlier) or self.chosen.runs)
+            if self.chosen.is_finished:
+                raise UsageError(f"run {self.root} was finished by another attempt", "there is nothing left to resume")
+            runs = {run.id for run in earlier}
+            records = (record for run in runs for record in view.records(run))
+            effects = [e for e in read_effects(recording, records, root=self.root) if e.run != place.run]
+            self.ledger = Ledger(effects, KeyRing.of(self.directory))
+            log.resumed(place, self.root, dict(self.from_))
+        except BaseException:
+            claim.release()
+            raise
+        self.claim, self.run = claim, place.run
+        for tell in self.on_join:
+            tell(self)
+
+
+def _runs_of_process() -> set[str]:
+    """Ids of the runs that are open in this very process."""
+    found = set()
+    for recorder in open_recorders():
+        for span in recorder.edge.open_spans:
+            found.add(f"{span.key[0]:032x}")
+            if span.place is not None and span.place.run:
+                found.add(span.place.run)
+    return found
+
+
+def unknown_of(effect: Effect) -> UnknownEffect:
+    """A recorded effect as it is told of."""
+    why = None
+    if effect.lost is not None:
+        why = f"what is recorded of it can't be handed out ({effect.lost})"
+    return UnknownEffect(
+        effect.id, effect.name, effect.arguments, effect.started_ms, effect.call_id, effect.idempotency_key, why
+    )
+
+
+_ATTEMPTS: dict[tuple[str, str | None], Attempt] = {}
+_LOCK = threading.Lock()
+
+
+def attempt_at(recording: str | os.PathLike[str], run: str | None = None) -> Attempt:
+    """The attempt of this process for a recording: everything that resumes the same run shares one. Raises as :class:`Attempt`."""
+    key = (place_of(os.fspath(recording)), run)
+    with _LOCK:
+        known = _ATTEMPTS.get(key)
+        if known is None:
+            made = Attempt(recording, run)
+            known = next(
+                (one for one in _ATTEMPTS.values() if one.directory == made.directory and one.root == made.root), made
+            )
+            _ATTEMPTS[key] = known
+        return known
+
+
+def forget_attempts() -> None:
+    """Release all claims and forget all attempts, as a new process would."""
+    with _LOCK:
+        for attempt in _ATTEMPTS.values():
+            attempt.release()
+        _ATTEMPTS.clear()
+
+
+def _after_fork_in_child() -> None:
+    global _LOCK
+    _LOCK = threading.Lock()
+    _ATTEMPTS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
