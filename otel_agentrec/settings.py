@@ -206,8 +206,16 @@ class Settings:
 
     @property
     def host(self) -> str:
-        """``origin``, else the host name."""
-        return self.origin or socket.gethostname() or "localhost"
+        """``origin`` without its secrets, else the host name.
+
+        Raises:
+            ConfigurationError: ``redact`` can't be used.
+        """
+        if self.origin:
+            from otel_agentrec.redaction import Redactor
+
+            return Redactor.from_setting(self.redact).text(self.origin)
+        return socket.gethostname() or "localhost"
 
 
 def _spelled(value: Any) -> str:

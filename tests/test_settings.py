@@ -58,3 +58,9 @@ def test_a_value_that_cannot_be_used_is_named_with_what_is_allowed(
 def test_an_unknown_variable_is_answered_with_the_nearest_known_one() -> None:
     environ = {"OTEL_AGENTREC_PAHT": "x", "OTEL_AGENTREC_PATH": "x", "OTEL_TRACES_EXPORTER": "none"}
     assert unknown_names(environ) == {"OTEL_AGENTREC_PAHT": "did you mean OTEL_AGENTREC_PATH?"}
+
+
+def test_the_name_of_the_host_holds_no_secret() -> None:
+    key = "sk-proj-" + "a1B2" * 12
+    assert Settings.load({"OTEL_AGENTREC_ORIGIN": "build-7.example"}).host == "build-7.example"
+    assert key not in Settings.load({"OTEL_AGENTREC_ORIGIN": f"build {key}"}).host

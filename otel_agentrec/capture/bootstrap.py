@@ -55,6 +55,8 @@ def _start(is_the_command: bool) -> None:
     configure.show_log(settings.log_level)
     if settings.content != "off":
         ask_for_content()
+    for variable, group in _PROVIDERS.items():
+        _forget_unknown(variable, group)
     providers = Providers(recorder)
     providers.watch()
     start_instrumentors(recorder.guard, lambda provider: attach(recorder, provider))
@@ -155,6 +157,25 @@ class Providers:
                 tracer.span_processor = provider._active_span_processor
                 tracer.sampler, tracer.id_generator = provider.sampler, provider.id_generator
                 tracer._span_limits, tracer.resource = provider._span_limits, provider.resource
+
+
+_PROVIDERS = {
+    "OTEL_PYTHON_TRACER_PROVIDER": "opentelemetry_tracer_provider",
+    "OTEL_PYTHON_LOGGER_PROVIDER": "opentelemetry_logger_provider",
+}
+
+
+def _forget_unknown(variable: str, group: str) -> None:
+    """A variable that names a provider which is not installed would end the program's first call of OpenTelemetry."""
+    from opentelemetry.util._importlib_metadata import entry_points
+
+    named = os.environ.get(variable)
+    if named and not entry_points(group=group, name=named):
+        del os.environ[variable]
+        known = ", ".join(sorted({point.name for point in entry_points(group=group)}))
+        PROCESS.notices.once(
+            variable, f"{variable}={named} names no provider that is installed; it is left out ({known} are)"
+        )
 
 
 def _asked_for_exporters() -> bool:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from otel_agentrec.capture.content import ask_for_content
 from otel_agentrec.errors import UsageError
+from otel_agentrec.redaction.redactor import check_setting
 from otel_agentrec.settings import Settings
 
 __all__ = ["Started", "is_python_source", "program_of", "run_command", "started_by"]
@@ -79,6 +80,7 @@ def run_command(cmd: list[str], out: Path, env: Mapping[str, str] | None = None)
         env: the environment; default: ours.
 
     Raises:
+        ConfigurationError: a setting has a value that can't be used; the program was not started.
         UsageError: there is no such program, it is no Python program, or ``out`` is something else than a directory.
     """
     environ = dict(os.environ if env is None else env)
@@ -87,6 +89,8 @@ def run_command(cmd: list[str], out: Path, env: Mapping[str, str] | None = None)
     if settings.enabled:
         if out.exists() and not out.is_dir():
             raise UsageError(f"{out} is no directory", "give a directory for the recording (--out)")
+        if isinstance(settings.redact, str):
+            check_setting(settings.redact)  # the program would run unrecorded
         environ["OTEL_AGENTREC_PATH"] = str(out.absolute())
         environ["OTEL_AGENTREC__PID"] = str(os.getpid())
         source = [] if HOME.name in ("site-packages", "dist-packages") else [str(HOME)]  # we run from a checkout

@@ -220,13 +220,32 @@ class Redactor:
 _HINT = "give default, off, email, card, a JSON path such as $..ssn, or module:callable of a function value -> value"
 
 
+def check_setting(text: str) -> None:
+    """Look at a setting ``redact`` that is text, without importing what it names: another program will.
+
+    Raises:
+        ConfigurationError: it holds a word that names no rule, and could name no callable.
+    """
+    for part in (part.strip() for part in text.split(",")):
+        if part not in ("default", "off", "") and ":" in part and part[:1] != "$":
+            _place_of(part)
+        elif part not in ("default", "off", ""):
+            Redactor([_named(part)])
+
+
+def _place_of(name: str) -> tuple[str, str]:
+    """Module and attribute of ``module:callable``."""
+    module, colon, attribute = name.partition(":")
+    if not colon or not module or not attribute:
+        raise ConfigurationError(f"redact={name!r} can't be used", _HINT)
+    return module, attribute
+
+
 def _named(name: str) -> Any:
     """The rule that a word of the setting names."""
     if name in OPTIONAL or name[:1] == "$":
         return name
-    module, colon, attribute = name.partition(":")
-    if not colon or not module or not attribute:
-        raise ConfigurationError(f"redact={name!r} can't be used", _HINT)
+    module, attribute = _place_of(name)
     try:
         rule: Any = importlib.import_module(module)
         for part in attribute.split("."):

@@ -16,7 +16,7 @@ import pytest
 from otel_agentrec.capture.launch import program_of, run_command
 from otel_agentrec.demo.script import Turn
 from otel_agentrec.demo.server import ScriptedServer
-from otel_agentrec.errors import UsageError
+from otel_agentrec.errors import ConfigurationError, UsageError
 from tests.capture.recording import events
 from tests.capture.shell import INSTRUMENT, ROOT, RUN, Shell, as_installed
 
@@ -230,6 +230,16 @@ def test_switched_off_the_program_runs_as_ever(shell: Shell, name: str, value: s
     assert [says in line for line in lines] == [True] if says else not lines
 
 
+def test_a_provider_that_is_not_installed_is_left_out_and_the_program_is_recorded(shell: Shell) -> None:
+    shell.env["OTEL_PYTHON_TRACER_PROVIDER"] = "nope"
+    shell.write("app.py", START + "ask()")
+    done = shell.run("python", "app.py")
+    assert (done.returncode, done.stdout) == (0, "Good day.\n"), done.stderr
+    assert "OTEL_PYTHON_TRACER_PROVIDER=nope names no provider that is installed" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(shell.nodes()) == 1
+
+
 def test_content_is_not_asked_for_when_it_is_switched_off(shell: Shell) -> None:
     shell.env["OTEL_AGENTREC_CONTENT"] = "off"
     shell.write("app.py", START + "ask(); print(os.environ.get('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT'))")
@@ -295,6 +305,13 @@ class TestWhatIsRefused:
             out.symlink_to(os.devnull)
         with pytest.raises(UsageError, match="is no directory"):
             run_command([sys.executable, "-c", ""], out, dict(os.environ))
+
+    @pytest.mark.parametrize("rules", ["emial", "default,x", "module:", ":callable"])
+    def test_rules_of_redaction_that_there_are_not(self, tmp_path: Path, rules: str) -> None:
+        environ = {**os.environ, "OTEL_AGENTREC_REDACT": rules}
+        with pytest.raises(ConfigurationError, match="can't be used") as error:
+            run_command([sys.executable, "-c", ""], tmp_path / "out", environ)
+        assert error.value.exit_code == 2
 
     def test_a_program_that_is_not_python(self, tmp_path: Path) -> None:
         shutil.copy(shutil.which("true") or "/bin/true", tmp_path / "agent-in-rust")
