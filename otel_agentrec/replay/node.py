@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -21,6 +21,7 @@ from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.find import find_record
 from otel_agentrec.nodes.fold import View, fold
 from otel_agentrec.nodes.whole import lost_in
+from otel_agentrec.nodes.wire_payload import answer_in
 from otel_agentrec.prompts import (
     AgentModelResult,
     AgentPrompt,
@@ -71,6 +72,7 @@ class NodeReplayer:
         """The answer as it was; no model is asked.
 
         The provider's payload is preferred, the recorded text stands in for it; ``outputs`` that are only text count as text.
+        ``chunks`` are there where the stream was recorded on the wire and the replayer was given the recording.
 
         Args:
             listener: hears the answer as a stream, each piece marked ``replayed``.
@@ -81,7 +83,7 @@ class NodeReplayer:
         _check(record, NodeType.MODEL, "replay_model_mock")
         self._trust(record)
         _whole([record.outputs, record.output_text, record.tool_calls, record.reasoning_text], record, "answer")
-        result = result_of_record(record)
+        result = result_of_record(record, self._events(record))
         if listener is not None:
             for chunk in chunks_of_result(result):
                 listener.on_chunk(replace(chunk, replayed=True))
@@ -151,6 +153,14 @@ class NodeReplayer:
         output = getattr(reinvoke, "execute", reinvoke)(call)
         return _awaited(call, output) if inspect.isawaitable(output) else _result(call, output)
 
+    def _events(self, record: NodeIoRecord) -> Sequence[Json]:
+        """The provider's events of an answer that came as a stream, where they were recorded on the wire."""
+        if self._recording is None or not record.wire_ids:
+            return ()
+        view, ids = self._folded(), set(record.wire_ids)
+        wire = next((w for w in reversed(list(view.wires)) if w.wire_id in ids and w.is_answer), None)
+        return answer_in(view.event(wire.place).payload).pieces if wire is not None else ()
+
     def _folded(self) -> View:
         if self._recording is None:
             raise ValueError("this NodeReplayer was given no recording to find a record in")
@@ -184,7 +194,7 @@ class NodeReplayer:
             )
 
 
-_LATER = frozenset({"evaluations", "copiesSeen", "mergedSpanIds", "journal", "wireIds", "flags", "keys"})
+_LATER = frozenset({"evaluations", "copiesSeen", "mergedSpanIds", "journal", "flags", "keys"})
 """What may be added to a record after it was read."""
 
 

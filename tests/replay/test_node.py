@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from otel_agentrec.capture.emit import agent_run
 from otel_agentrec.capture.processors import AgentRecSpanProcessor
-from otel_agentrec.clients.ready import OpenAIChatClient
+from otel_agentrec.clients.ready import OpenAIChatClient, OpenAIResponsesClient
 from otel_agentrec.demo.script import Call, Turn
 from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.errors import RecordedError, RecordingTampered
@@ -382,3 +383,34 @@ def test_the_example_of_the_seed() -> None:
 
     assert (fresh.output_text, len(model_client.prompts)) == ("fresh", 1)
     assert same.raw_response == RAW
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_the_pieces_of_a_stream_come_back_from_the_wire(tmp_path: Path, api: str) -> None:
+    openai = pytest.importorskip("openai")
+    from otel_agentrec.otel.recording import AgentRecSpanProcessor as Recording
+
+    provider = TracerProvider()
+    provider.add_span_processor(Recording(tmp_path, wire=True))
+    live: list[AgentModelChunk] = []
+    heard: list[AgentModelChunk] = []
+
+    class Ear:
+        def on_chunk(self, chunk: AgentModelChunk) -> None:
+            heard.append(chunk)
+
+    turn = Turn("Let me look.", tool_calls=[Call("weather", {"city": "Oslo"}, id="c1")], reasoning="I had better.")
+    run = agent_run("planner", tracer_provider=provider)
+    with ScriptedServer([turn], seed="s") as server, run, run.step() as step, step.model_call(PROMPT) as call:
+        sdk = openai.OpenAI(base_url=server.base_url, api_key="none")
+        result = (OpenAIChatClient if api == "chat" else OpenAIResponsesClient)(sdk).create_stream(PROMPT, call)
+        live.extend(result.chunks or ())
+        call.response(result)
+    provider.shutdown()
+
+    (record,) = [r for r in read_nodes(tmp_path) if r.node_type is NodeType.MODEL]
+    again = NodeReplayer(tmp_path).replay_model_mock(record, Ear())
+    assert list(again.chunks or ()) == live
+    assert heard == [replace(chunk, replayed=True) for chunk in live]
+    assert (again.tool_calls, again.output_text) == (result.tool_calls, result.output_text)
+    assert NodeReplayer().replay_model_mock(record).chunks is None, "without the recording nobody knows them"
