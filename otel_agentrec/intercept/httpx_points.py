@@ -44,7 +44,8 @@ def client_point(module: ModuleType) -> Patched:
 
 
 def transport_point(module: ModuleType) -> Patched:
-    """Patch the transports that ``httpx`` or ``httpx2`` itself brings."""
+    """Patch the transports that ``httpx`` or ``httpx2`` itself brings, its mock among them: respx puts that in place of
+    what a client picks."""
 
     def sync(original: Callable[..., Any]) -> Callable[..., Any]:
         def handle_request(self: Any, request: Any) -> Any:
@@ -61,6 +62,8 @@ def transport_point(module: ModuleType) -> Patched:
     made = [
         replace(module.HTTPTransport, "handle_request", sync),
         replace(module.AsyncHTTPTransport, "handle_async_request", asynchronous),
+        replace(module.MockTransport, "handle_request", sync),
+        replace(module.MockTransport, "handle_async_request", asynchronous),
     ]
     return Patched(module.__name__, module.__version__, "transport", replacements=made)
 

@@ -321,7 +321,8 @@ def test_a_transport_that_has_read_the_response_gives_what_it_read(http: Any, wa
 
 
 def test_a_proxy_gives_one_exchange(http: Any, watcher: Watcher) -> None:
-    with serving(json_reply, "http://model.invalid" + CHAT) as proxy, http.Client(proxy=proxy.url) as client:
+    with serving(json_reply, "http://model.invalid" + CHAT) as proxy:
+        client = http.Client(mounts={"http://": http.HTTPTransport(proxy=http.Proxy(proxy.url))})
         client.post("http://model.invalid" + CHAT, json=ASK)
     assert watcher.only.request.host == "model.invalid"
     assert bodies(watcher.seen) == [REPLY]
