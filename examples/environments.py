@@ -38,6 +38,30 @@ def python() -> Path:
     return _made("python", pins, install) / "bin" / "python"
 
 
+def python_with(requirements: Path) -> Path:
+    """The interpreter of a virtual environment that holds what a requirements file pins, and nothing else.
+
+    Raises:
+        subprocess.CalledProcessError: pip could not install it; what it said went to stderr.
+    """
+
+    def install(place: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", place], check=True, timeout=SETUP_SECONDS)
+        # not compiled ahead: of the packages of a framework little is ever imported
+        pip = [
+            place / "bin" / "python",
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-compile",
+        ]
+        subprocess.run([*pip, "-r", requirements], check=True, timeout=SETUP_SECONDS, env=environment(PIP_USER="0"))
+
+    return _made(requirements.stem, [requirements], install) / "bin" / "python"
+
+
 def node() -> Path:
     """A folder in which Node finds the packages of ``package.json``.
 
@@ -69,7 +93,7 @@ def _made(kind: str, pins: list[Path], install: Callable[[Path], None]) -> Path:
     ready = place / ".ready"
     with _alone(home / f"{kind}.lock"):
         if not ready.exists():
-            print(f"installing the packages of the {kind} examples into {place} (once)", file=sys.stderr, flush=True)
+            print(f"installing packages ({kind}) into {place} (once)", file=sys.stderr, flush=True)
             shutil.rmtree(place, ignore_errors=True)
             install(place)
             ready.touch()
