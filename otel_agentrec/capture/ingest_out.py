@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -11,9 +10,8 @@ from typing import Any, cast
 
 from otel_agentrec._version import __version__
 from otel_agentrec.capture.once import SaidOnce
-from otel_agentrec.capture.steps import StepEvent, header_of
+from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.errors import AgentRecError, UsageError
-from otel_agentrec.journal.canonical import canonical_any
 from otel_agentrec.journal.draft import ContentMode, Envelope, SealedAt, make_draft
 from otel_agentrec.journal.facts import Facts
 from otel_agentrec.journal.gate import Gate
@@ -41,8 +39,6 @@ class Out:
         self._content = cast(ContentMode, settings.content)
         self._gate = Gate(redactor)
         self._once = SaidOnce(self._put, lambda: self.stream)
-        self._providers: dict[bytes, int] = {}
-        self._resource: tuple[Mapping[str, Any], int] | None = None
         try:
             make_directory(directory)
             self._index = Index(directory, settings.host)
@@ -81,24 +77,13 @@ class Out:
     def links(self, links: dict[str, dict[str, str]]) -> None:
         self.append(StepEvent("LINKS", {"links": links}))
 
-    def provider(self, resource: Mapping[str, Any]) -> int:
+    def provider(self, resource: Mapping[str, Any]) -> int | None:
         """The seq of the PROVIDER_SEEN of a resource; equal resources are one."""
-        if self._resource is not None and self._resource[0] is resource:
-            return self._resource[1]
-        digest = hashlib.sha256(canonical_any(dict(resource))).digest()
-        seq = self._providers.get(digest)
-        if seq is None:
-            seq = self._providers[digest] = self.append(StepEvent("PROVIDER_SEEN", {"resource": dict(resource)}))
-        self._resource = (resource, seq)
-        return seq
+        return self._once.resource(resource)
 
     def header(self, facts: Facts, scope: str) -> int | None:
         """The seq of the REQUEST_HEADER of these facts; an equal earlier one is pointed at. None when there is nothing in it."""
-        held = header_of(facts)
-        if held is None:
-            return None
-        event = StepEvent("REQUEST_HEADER", held, session=facts.session_id, scope=scope or None)
-        return self._once.header(held, event)
+        return self._once.header_of(facts, scope)
 
     def __enter__(self) -> Out:
         return self

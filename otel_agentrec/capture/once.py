@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from otel_agentrec.capture.spans import SpanView
-from otel_agentrec.capture.steps import StepEvent
+from otel_agentrec.capture.steps import StepEvent, header_of
 from otel_agentrec.journal.canonical import canonical_any
-from otel_agentrec.journal.facts import RawList
+from otel_agentrec.journal.facts import Facts, RawList
 
 __all__ = ["SaidOnce"]
 
 MAX_HEADERS = 256
 MAX_PROVIDERS = 64
+MAX_RESOURCES = 10_000
 
 
 class SaidOnce:
@@ -35,6 +36,8 @@ class SaidOnce:
         self._at: str | None = None
         self._headers: OrderedDict[bytes, int] = OrderedDict()
         self._providers: OrderedDict[int, tuple[Any, int]] = OrderedDict()
+        self._resources: OrderedDict[bytes, int] = OrderedDict()
+        self._latest: tuple[Mapping[str, Any], int] | None = None
 
     after_fork = _reset
 
@@ -56,6 +59,33 @@ class SaidOnce:
                     self._headers.popitem(last=False)
             else:
                 self._headers.move_to_end(digest)
+            return seq
+
+    def header_of(self, facts: Facts, scope: str) -> int | None:
+        """The seq of the REQUEST_HEADER of these facts; None when there is nothing in it, or it could not be written."""
+        held = header_of(facts)
+        if held is None:
+            return None
+        return self.header(held, StepEvent("REQUEST_HEADER", held, session=facts.session_id, scope=scope or None))
+
+    def resource(self, resource: Mapping[str, Any]) -> int | None:
+        """The seq of the PROVIDER_SEEN of a resource that came without its provider; equal ones are one. None when it could
+        not be written."""
+        with self._lock:
+            self._follow_stream()
+            if self._latest is not None and self._latest[0] is resource:
+                return self._latest[1]
+            digest = hashlib.sha256(canonical_any(dict(resource))).digest()
+            seq = self._resources.get(digest)
+            if seq is None:
+                done = self._write(StepEvent("PROVIDER_SEEN", {"resource": dict(resource)}))
+                if done is None:
+                    return None
+                self._follow_stream()
+                seq = self._resources[digest] = int(done.seq)
+                if len(self._resources) > MAX_RESOURCES:
+                    self._resources.popitem(last=False)
+            self._latest = (resource, seq)
             return seq
 
     def provider(self, span: Any) -> None:
@@ -88,16 +118,20 @@ class SaidOnce:
     def say_again(self) -> None:
         """The stream is not the one it seemed to be (its file was deleted): nothing counts as said."""
         with self._lock:
-            self._headers.clear()
-            self._providers.clear()
+            self._forget()
 
     def _follow_stream(self) -> None:
         """A new stream stands alone: everything is said again in it."""
         stream = self.stream()
         if stream != self._at:
             self._at = stream
-            self._headers.clear()
-            self._providers.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._headers.clear()
+        self._providers.clear()
+        self._resources.clear()
+        self._latest = None
 
 
 def _digest(parts: dict[str, Any]) -> bytes:

@@ -6,7 +6,6 @@ their parents; log records wait a while for their span, since exporters send the
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
@@ -22,9 +21,8 @@ from otel_agentrec.capture.batches import Batch
 from otel_agentrec.capture.ingest import write_log, write_step
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.spans import LogView, SpanView
-from otel_agentrec.capture.steps import StepEvent, header_of
+from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.survey import Survey
-from otel_agentrec.journal.canonical import canonical_any
 from otel_agentrec.journal.draft import ContentMode, Envelope, SealedAt
 from otel_agentrec.journal.facts import Facts
 from otel_agentrec.journal.journal import Journal, StreamMoved, make_directory
@@ -72,7 +70,6 @@ class Receiver:
             redactor=Redactor.from_setting(settings.redact),
         )
         self._once = SaidOnce(self._put, lambda: self.journal.stream)
-        self._providers: dict[tuple[str | None, bytes], int] = {}
         self._traces: OrderedDict[str, _Trace] = OrderedDict()
         self._logs: OrderedDict[tuple[str, str], list[LogView]] = OrderedDict()
         self._waiting: OrderedDict[tuple[str, str], float] = OrderedDict()
@@ -181,23 +178,11 @@ class Receiver:
 
     def provider(self, resource: Mapping[str, Any]) -> int | None:
         """The seq of the PROVIDER_SEEN of a resource in the stream that is being written; equal resources are one."""
-        digest = hashlib.sha256(canonical_any(dict(resource))).digest()
-        seq = self._providers.get((self.journal.stream, digest))
-        if seq is None:
-            done = self._put(StepEvent("PROVIDER_SEEN", {"resource": dict(resource)}))
-            if done is None:
-                return None
-            self._providers = {k: v for k, v in self._providers.items() if k[0] == done.stream}
-            seq = self._providers[done.stream, digest] = done.seq
-        return seq
+        return self._once.resource(resource)
 
     def header(self, facts: Facts, scope: str) -> int | None:
         """The seq of the REQUEST_HEADER of these facts in the stream that is being written; equal ones are one."""
-        held = header_of(facts)
-        if held is None:
-            return None
-        event = StepEvent("REQUEST_HEADER", held, session=facts.session_id, scope=scope or None)
-        return self._once.header(held, event)
+        return self._once.header_of(facts, scope)
 
     def _put(self, event: StepEvent) -> SealedAt | None:
         where = Envelope(event.run, event.session, event.turn, event.step, event.trace or None, event.scope)
