@@ -9,9 +9,23 @@ __all__ = ["adapters", "register_all"]
 
 def adapters() -> list[ToolAdapter]:
     """All adapters. None of their modules imports its framework."""
-    from otel_agentrec.intercept.tools import langchain, mcp, openai_agents, pydantic_ai, smolagents, strands
+    from otel_agentrec.intercept.tools import (
+        agent_framework,
+        autogen,
+        crewai,
+        google_adk,
+        haystack,
+        langchain,
+        llama_index,
+        mcp,
+        openai_agents,
+        pydantic_ai,
+        smolagents,
+        strands,
+    )
 
-    modules = [openai_agents, pydantic_ai, langchain, strands, smolagents, mcp]
+    first = [openai_agents, pydantic_ai, langchain, strands, smolagents, mcp]
+    modules = [*first, crewai, google_adk, agent_framework, autogen, llama_index, haystack]
     return [module.ADAPTER for module in modules]
 
 
