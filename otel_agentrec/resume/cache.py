@@ -72,6 +72,11 @@ class ResumeCache:
         self._cuts: dict[str, str] = {}
         """Key of a prompt -> what its stream had said when it broke off."""
 
+    @property
+    def ring(self) -> KeyRing:
+        """The secret of its keys."""
+        return self._ring
+
     # --- counters -----------------------------------------------------------------------------------------------------
 
     @property
@@ -266,6 +271,26 @@ class ResumeCache:
         from otel_agentrec.resume.cachefile import load
 
         return load(cls, path, match, options)
+
+    @classmethod
+    def from_recording(
+        cls, path: str | os.PathLike[str], run: str | None = None, *, match: Match = "occurrence", **options: Any
+    ) -> ResumeCache:
+        """A cache of what a recording holds, so that after a crash the journal is enough.
+
+        Args:
+            run: only this run and its earlier attempts. Default under ``occurrence``: the only unfinished one; under
+                ``content`` all.
+            options: further arguments of :class:`ResumeCache`.
+
+        Raises:
+            RecordingNotFound, RecordingUnreadable: there is no recording.
+            RecordingTampered: it was changed.
+            UsageError: under ``occurrence``, the run is finished, or several are not.
+        """
+        from otel_agentrec.resume.fromrecording import load
+
+        return load(cls, path, run, match, options)
 
     # --- why not ------------------------------------------------------------------------------------------------------
 

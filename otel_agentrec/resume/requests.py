@@ -7,7 +7,16 @@ from typing import Any
 
 from otel_agentrec.journal.canonical import canonical, denormalise, from_canonical, normalise
 from otel_agentrec.nodes.exactjson import canonical_exact
-from otel_agentrec.nodes.keys import KeyRing, aliased_wire_key, body_value, prompt_key, prompt_value, tool_key, wire_key
+from otel_agentrec.nodes.keys import (
+    KeyRing,
+    aliased_wire_key,
+    arguments_value,
+    body_value,
+    prompt_key,
+    prompt_value,
+    tool_key,
+    wire_key,
+)
 
 __all__ = ["Held", "Request", "Store", "WireRequest", "asked_model", "asked_tool", "named"]
 
@@ -54,7 +63,9 @@ class Request:
     @property
     def compared(self) -> Json:
         """What inert paths speak of: the prompt, the body, the arguments."""
-        return self.value if self.form == "prompt" else self.value["body" if self.form == "wire" else "arguments"]
+        if self.form == "tool":
+            return arguments_value(self.value["arguments"])
+        return self.value["body"] if self.form == "wire" else self.value
 
     @property
     def kind(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from otel_agentrec.nodes.whole import lost_in
 from otel_agentrec.records import NodeIoRecord, NodeType
 
-__all__ = ["LENGTH_CUT", "is_error_like", "is_length_cut", "unfit"]
+__all__ = ["LENGTH_CUT", "is_error_like", "is_length_cut", "lost_answer", "unfit"]
 
 LENGTH_CUT = frozenset({"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "incomplete", "model_length"})
 """Finish reasons of an answer that was cut for its length."""
@@ -20,16 +20,20 @@ def unfit(record: NodeIoRecord) -> str | None:
         return "answered from a recording itself"
     if record.status != "ok" or record.error is not None:
         return f"its status is {record.status}" if record.status != "ok" else "it has an error"
+    if record.node_type is NodeType.MODEL and record.streamed and is_length_cut(record.finish_reasons):
+        return "its stream was cut for its length"
+    return lost_answer(record)
+
+
+def lost_answer(record: NodeIoRecord) -> str | None:
+    """Why the answer of a call that ended can't be handed out: it was not recorded whole. None: it can."""
     cut = _CUT_FLAGS.intersection(record.flags)
     if cut:
         return f"it is flagged {', '.join(sorted(cut))}"
     if record.node_type is NodeType.TOOL and record.outputs is None:
         return "no result was recorded"
-    if record.node_type is NodeType.MODEL:
-        if record.outputs is None and record.output_text is None and not record.tool_calls:
-            return "no answer was recorded"
-        if record.streamed and is_length_cut(record.finish_reasons):
-            return "its stream was cut for its length"
+    if record.outputs is None and record.output_text is None and not record.tool_calls:
+        return "no answer was recorded"
     lost = lost_in([record.outputs, record.output_text, record.tool_calls])
     return f"something in its answer is {lost}" if lost else None
 
