@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "session": ("otel_agentrec.cli.session", "Chat sessions: list, show, time travel, fork, save."),
     "export": ("otel_agentrec.cli.export", "Send a recording to an OTLP backend (Jaeger, Langfuse, a Collector)."),
     "resolve": ("otel_agentrec.cli.resolve", "Say what became of an effect whose outcome is unknown."),
+    "why-miss": ("otel_agentrec.cli.why_miss", "Say why a request is not answered from a recording."),
     "verify": ("otel_agentrec.cli.verify", "Check that nothing in a recording was changed."),
 }
 """Command -> (module that holds it under the name ``command``, one line of help)."""

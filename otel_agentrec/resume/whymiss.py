@@ -55,6 +55,8 @@ class Known:
     value: Json
     step: int | None = None
     used: bool = False
+    unfit: str | None = None
+    """Why its answer can't be handed out; None: it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,13 @@ def explain(asked: Json, kind: str, known: Iterable[Known], declared: Inert) -> 
     same_kind = [k for k in known if k.kind == kind]
     nearest: tuple[tuple[int, int], Known, list[Difference]] | None = None
     used: Known | None = None
+    unfit: Known | None = None
     for n, one in enumerate(same_kind):
         recorded = declared.applied(one.value)
         if canonical_exact(recorded) == mine:
+            if one.unfit is not None:
+                unfit = one
+                continue
             if not one.used:
                 return MissReport(True, f"a recorded answer fits: {one.label}", one.label, one.step, compared=n + 1)
             used = one
@@ -124,6 +130,9 @@ def explain(asked: Json, kind: str, known: Iterable[Known], declared: Inert) -> 
     if used is not None:
         reason = f"every recorded answer to this request was handed out already, the last one of {used.label}"
         return MissReport(False, reason, used.label, used.step, compared=len(same_kind))
+    if unfit is not None:
+        reason = f"this very request was recorded as {unfit.label}, but {unfit.unfit}"
+        return MissReport(False, reason, unfit.label, unfit.step, compared=len(same_kind))
     if nearest is None:
         return MissReport(False, f"no {kind} request was recorded", compared=0)
     _, one, found = nearest

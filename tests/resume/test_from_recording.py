@@ -12,16 +12,20 @@ from typing import Any
 import pytest
 
 from otel_agentrec import ResumeCache, read_nodes
+from otel_agentrec.demo.script import Turn
+from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.errors import RecordingNotFound, RecordingTampered, UsageError
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.journal.resumekey import NAME, replace_resume_key
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.prompts import AgentPrompt, AgentToolCall
 from otel_agentrec.resume.recorded import recorded_calls
-from otel_agentrec.resume.requests import asked_model, asked_tool
+from otel_agentrec.resume.requests import WireRequest, asked_model, asked_tool
 from otel_agentrec.resume.tape import Answered, Done, Failed, Miss, Outcome, Tape, Unknown
+from otel_agentrec.resume.whyrecorded import why_miss_in
 
 from .crashing_app import prompt
+from .wire_app import body
 
 APP = Path(__file__).with_name("crashing_app.py")
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
@@ -159,3 +163,48 @@ def test_the_tape_of_the_run_knows_its_frontier(crashed: Path) -> None:
     miss = tape.model("agent", asked_model(prompt("other")))
     assert isinstance(miss, Miss)
     assert not miss.frontier
+
+
+# --- a program that is recorded on the wire ---------------------------------------------------------------------------
+
+
+def wire(call_id: str, **more: Any) -> WireRequest:
+    return WireRequest("POST", "/v1/chat/completions", body(call_id, **more), "openai.chat")
+
+
+@pytest.fixture(scope="module")
+def on_the_wire(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("wire") / "rec"
+    env = {**os.environ, "PYTHONPATH": str(APP.parent.parent.parent)}
+    with ScriptedServer([Turn("Rain."), Turn("Still rain.")]) as server:
+        app = [sys.executable, "-m", "tests.resume.wire_app", where, server.base_url]
+        done = subprocess.run(app, env=env, cwd=APP.parent.parent.parent, timeout=60, check=False)
+    assert done.returncode == 9
+    return where
+
+
+def test_a_request_on_the_wire_is_found_by_its_body(on_the_wire: Path) -> None:
+    cache = ResumeCache.from_recording(on_the_wire, match="content")
+    assert cache.lookup_model(wire("call_1", seed=0)).output_text == "Rain."
+    assert cache.lookup_model(wire("call_1", seed=1)).output_text == "Still rain."
+    assert cache.lookup_model(wire("call_1", seed=2)) is None
+
+
+def test_on_the_wire_renamed_call_ids_are_found_by_the_second_look_up(on_the_wire: Path) -> None:
+    cache = ResumeCache.from_recording(on_the_wire, match="content")
+    hit = cache.find_model(wire("made-anew", seed=1))
+    assert hit is not None
+    assert (hit.aliased, hit.value.output_text) == (True, "Still rain.")
+
+
+def test_on_the_wire_an_inert_path_makes_the_key_anew_from_the_recorded_body(on_the_wire: Path) -> None:
+    cache = ResumeCache.from_recording(on_the_wire, match="content", inert=["$.seed"])
+    assert cache.lookup_model(wire("call_1", seed=7)).output_text == "Rain."
+
+
+def test_on_the_wire_a_miss_names_the_path_in_the_body(on_the_wire: Path) -> None:
+    report = ResumeCache.from_recording(on_the_wire, match="content").why_miss(wire("call_1", seed=1, n=2))
+    assert [(d.where, d.kind) for d in report.differences] == [("$.n", "added")]
+    asked = why_miss_in(Recording(on_the_wire), body("call_1", seed=1, n=2))
+    assert (asked.hit, asked.differences[0].where, asked.heal) == (False, "$.n", ("$.n",))
+    assert why_miss_in(Recording(on_the_wire), body("call_1", seed=1)).hit
