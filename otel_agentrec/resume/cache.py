@@ -11,23 +11,23 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from otel_agentrec.nodes.inert import inert_of
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.nodes.whole import lost_in
 from otel_agentrec.records import NodeIoRecord, NodeType
-from otel_agentrec.resume.entries import DEFAULT_INERT, Entry, Hit, Side, entry_of
+from otel_agentrec.resume.entries import DEFAULT_INERT, Entry, Hit, entry_of
 from otel_agentrec.resume.flights import Flights
-from otel_agentrec.resume.requests import Request, Store, asked_model, asked_tool
+from otel_agentrec.resume.requests import Request, asked_model, asked_tool
 from otel_agentrec.resume.results import is_error_like
+from otel_agentrec.resume.shelf import Asked, Match, Shelf
 from otel_agentrec.resume.whymiss import Known, MissReport, explain
 
 __all__ = ["Hit", "Match", "ResumeCache"]
 
 R = TypeVar("R")
 Json = Any
-Match = Literal["content", "occurrence"]
 _log = logging.getLogger("otel_agentrec")
 MAX_CUTS = 256
 """Streams that broke off are remembered, the latest so many."""
@@ -60,12 +60,13 @@ class ResumeCache:
         self.match: Match = match
         self.inert = (inert,) if isinstance(inert, str) else tuple(inert)
         inert_of(self.inert)  # a wrong path is told here, not at the first call
-        self._ring = ring or KeyRing.random()
+        self.recording: str | None = None
+        """The recording whose unfinished run this cache resumes (:meth:`from_recording`), and ``run``: that run's root."""
+        self.run: str | None = None
+        self._shelf = Shelf(match, ring or KeyRing.random(), self.inert)
         self._cacheable = cacheable or (lambda _, value: not is_error_like(value))
         self._lock = threading.Lock()
-        self._store = Store()
         self._flights = Flights()
-        self._sides = {NodeType.MODEL: Side(), NodeType.TOOL: Side()}
         self._hits: Counter[NodeType] = Counter()
         self._misses: Counter[NodeType] = Counter()
         self._fed: set[str] = set()
@@ -75,7 +76,7 @@ class ResumeCache:
     @property
     def ring(self) -> KeyRing:
         """The secret of its keys."""
-        return self._ring
+        return self._shelf.ring
 
     # --- counters -----------------------------------------------------------------------------------------------------
 
@@ -99,7 +100,7 @@ class ResumeCache:
 
     def __len__(self) -> int:
         """How many answers it holds."""
-        return sum(len(side.order) for side in self._sides.values())
+        return len(self._shelf)
 
     # --- look-ups and records -----------------------------------------------------------------------------------------
 
@@ -126,11 +127,11 @@ class ResumeCache:
 
     def record_model(self, prompt: object, result: Any) -> None:
         """Keep the result of a model call. Never raises; what can't be keyed or is not cacheable is not kept."""
-        self._keep(self._freeze(NodeType.MODEL, self._read(asked_model, prompt)), result)
+        self._keep(self._shelf.freeze(NodeType.MODEL, self._shelf.read(asked_model, prompt)), result)
 
     def record_tool(self, call: object, output: Any) -> None:
         """Keep the output of a tool call, None too. Never raises."""
-        self._keep(self._freeze(NodeType.TOOL, self._read(asked_tool, call)), output)
+        self._keep(self._shelf.freeze(NodeType.TOOL, self._shelf.read(asked_tool, call)), output)
 
     def answer_model(self, prompt: object, ask: Callable[[], R]) -> R:
         """The recorded result, else what ``ask`` returns, recorded.
@@ -154,7 +155,7 @@ class ResumeCache:
 
     def record_cut_stream(self, prompt: object, text: str) -> None:
         """A streamed answer broke off; ``text`` is what it had said. It is no answer: the next call is made. Never raises."""
-        what = self._read(asked_model, prompt)
+        what = self._shelf.read(asked_model, prompt)
         if what is not None:
             with self._lock:
                 self._cuts[what.keys[0]] = text
@@ -163,42 +164,23 @@ class ResumeCache:
 
     def cut_stream(self, prompt: object) -> str | None:
         """What the streamed answer to a prompt had said when it broke off; None: none did since. Told once. Never raises."""
-        what = self._read(asked_model, prompt)
+        what = self._shelf.read(asked_model, prompt)
         with self._lock:
             return self._cuts.pop(what.keys[0], None) if what is not None else None
 
     def remove_last_model_entry(self) -> bool:
         """Forget the model answer that came last (a crash just before the last step, for tests). False: there is none."""
-        with self._lock:
-            side = self._sides[NodeType.MODEL]
-            if not side.order:
-                return False
-            entry = next(reversed(side.order.values()))
-            side.remove(entry)
-            return True
+        return self._shelf.remove_last(NodeType.MODEL)
 
     def rewind(self) -> None:
         """Under ``occurrence``: every answer may be handed out once more, as in a new process."""
-        with self._lock:
-            for side in self._sides.values():
-                for entry in side.order.values():
-                    entry.used = False
+        self._shelf.rewind()
 
     # --- feeding from spans -------------------------------------------------------------------------------------------
 
     def adopt(self, ring: KeyRing) -> None:
         """Make keys under another secret from now on; all that is held gets new ones from its request."""
-        with self._lock:
-            if ring.key_id == self._ring.key_id:
-                return
-            self._ring = ring
-            for kind, side in self._sides.items():
-                entries = list(side.order.values())
-                self._sides[kind] = Side()
-                for entry in entries:
-                    if entry.held is not None:
-                        entry.keys, entry.aliases = self._keys(entry.held.request())
-                        self._sides[kind].add(entry)
+        self._shelf.adopt(ring)
 
     def capture(self, record: NodeIoRecord) -> None:
         """Take the answer of an ended span: a MODEL by the keys that were hung on it, a TOOL by name and arguments.
@@ -206,7 +188,7 @@ class ResumeCache:
         As a sink of a recorder (``configure(resume_cache=…)``). Records that were truncated, redacted or recorded without
         content, that failed, or that were answered from a recording feed nothing.
         """
-        fit = entry_of(record, self._ring, self.inert, self._store) if lost_in(record.inputs) is None else None
+        fit = entry_of(record, self.ring, self.inert, self._shelf.store) if lost_in(record.inputs) is None else None
         if fit is None or not self._cacheable(fit.kind, fit.value):
             return
         fit.told, fit.used = True, True
@@ -214,33 +196,26 @@ class ResumeCache:
             if record.record_id in self._fed:
                 return
             self._fed.add(record.record_id)
-            self._put(fit)
+        self._shelf.put(fit)
 
     def close(self) -> None:
         """Nothing to do: the answers stay."""
 
     def entries(self, kind: NodeType) -> list[Entry]:
         """All answers of one kind, the oldest first."""
-        with self._lock:
-            return list(self._sides[kind].order.values())
+        return self._shelf.entries(kind)
 
-    def restore(self, answer: tuple[NodeType, Request, Any], label: str = "", step: int | None = None) -> None:
-        """Take an answer of an earlier process: (kind, request, value). Under ``occurrence`` it is yet to be handed out.
+    def restore(self, kind: NodeType, request: Request, value: Any) -> None:
+        """Take an answer of an earlier process, keyed anew. Under ``occurrence`` it is yet to be handed out.
 
         Raises:
             NoKey: the request can't be written out whole.
         """
-        kind, request, value = answer
-        keys, aliases = self._keys(request)
-        entry = Entry(kind, value, keys, aliases, self._store.hold(request), request.call_id, label=label, step=step)
-        self.add(entry)
+        self._shelf.restore(kind, request, value)
 
     def add(self, entry: Entry) -> None:
-        """Take an answer whose keys are made under this cache's secret."""
-        with self._lock:
-            side = self._sides[entry.kind]
-            if self.match == "occurrence" or not any(side.by_key.get(key) for key in entry.keys):
-                side.add(entry)
+        """Take an answer of an earlier process whose keys are made under this cache's secret."""
+        self._shelf.add(entry)
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -302,66 +277,26 @@ class ResumeCache:
         """
         asked = request if isinstance(request, Request) else _asked_any(request)
         kind = NodeType.TOOL if asked.form == "tool" else NodeType.MODEL
-        with self._lock:
-            entries = [e for e in self._sides[kind].order.values() if e.held is not None]
         known = []
-        for entry in entries:
-            held = entry.held.request()  # type: ignore[union-attr]
+        for entry in self._shelf.entries(kind):
+            if entry.held is None:
+                continue
+            held = entry.held.request()
             used = entry.used and self.match == "occurrence"
             known.append(Known(entry.label or held.kind, held.kind, held.compared, entry.step, used))
         return explain(asked.compared, asked.kind, known, inert_of(self.inert, DEFAULT_INERT[asked.form]))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _keys(self, request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        key, alias = request.keys(self._ring, self.inert)
-        return (key,), (alias,) if alias else ()
-
-    def _read(self, read: Callable[[object], Request], asked: object) -> _Asked | None:
-        """A request with its keys; None when it has none: the call is made, and not kept."""
-        try:
-            request = read(asked)
-            return _Asked(request, *self._keys(request))
-        except Exception as error:
-            _log.debug("no key for a %s: %r", type(asked).__name__, error)
-            return None
-
     def _find(self, kind: NodeType, read: Callable[[object], Request], asked: object) -> Hit | None:
-        what = self._read(read, asked)
-        hit = self._take(kind, what)
+        what = self._shelf.read(read, asked)
+        hit = self._shelf.take(kind, what)
         self._count(kind, hit is not None)
         return hit
-
-    def _take(self, kind: NodeType, what: _Asked | None) -> Hit | None:
-        if what is None:
-            return None
-        with self._lock:
-            for n, key in enumerate((*what.keys, *what.aliases)):
-                entries = self._sides[kind].by_key.get(key, [])
-                if self.match == "occurrence":
-                    entries = [e for e in entries if not e.used]
-                    call_id = what.request.call_id
-                    entries = [e for e in entries if call_id is not None and e.call_id == call_id] or entries
-                if entries:
-                    entry = entries[0]
-                    entry.used = True
-                    return Hit(entry.value, n >= len(what.keys), entry.label)
-        return None
 
     def _count(self, kind: NodeType, hit: bool) -> None:
         with self._lock:
             (self._hits if hit else self._misses)[kind] += 1
-
-    def _freeze(self, kind: NodeType, what: _Asked | None) -> Entry | None:
-        """What is to be kept of a call, its request as it is now; the value comes later."""
-        if what is None:
-            return None
-        try:
-            held = self._store.hold(what.request)
-        except Exception as error:
-            _log.debug("not kept, a %s: %r", what.request.kind, error)
-            return None
-        return Entry(kind, None, what.keys, what.aliases, held, what.request.call_id, used=True)
 
     def _keep(self, entry: Entry | None, value: Any) -> None:
         try:
@@ -371,38 +306,19 @@ class ResumeCache:
             _log.debug("not kept: %r", error)
             return
         entry.value = value
-        with self._lock:
-            self._put(entry)
-
-    def _put(self, entry: Entry) -> None:
-        """Put an entry in its place. A call that its maker and its span tell of is one."""
-        side = self._sides[entry.kind]
-        key = entry.keys[0]
-        mine, other = (side.told, side.direct) if entry.told else (side.direct, side.told)
-        mine[key] += 1
-        there = side.by_key.get(key, ())
-        if self.match == "content":
-            if not there:
-                side.add(entry)
-            elif not entry.told or there[0].told:
-                there[0].value, there[0].told, there[0].held = entry.value, entry.told, entry.held or there[0].held
-        elif mine[key] > other[key]:
-            side.add(entry)
-        elif not entry.told:  # its span came first: what the caller got is better than what telemetry tells
-            for span in [e for e in there if e.told][:1]:
-                span.value, span.told, span.held = entry.value, False, entry.held
+        self._shelf.put(entry)
 
     def _answer(self, kind: NodeType, read: Callable[[object], Request], asked: object, make: Callable[[], R]) -> R:
-        what = self._read(read, asked)
+        what = self._shelf.read(read, asked)
         key = self._shared(what)
-        while (hit := self._take(kind, what)) is None:
+        while (hit := self._shelf.take(kind, what)) is None:
             flight = self._flights.board(key)
             if flight is None:
                 with self._flights.flying(key):
-                    hit = self._take(kind, what)  # it may have come between look-up and boarding
+                    hit = self._shelf.take(kind, what)  # it may have come between look-up and boarding
                     if hit is None:
                         self._count(kind, False)
-                        entry = self._freeze(kind, what)
+                        entry = self._shelf.freeze(kind, what)
                         value = make()
                         self._keep(entry, value)
                         return value
@@ -414,16 +330,16 @@ class ResumeCache:
     async def _answer_async(
         self, kind: NodeType, read: Callable[[object], Request], asked: object, make: Callable[[], Awaitable[R]]
     ) -> R:
-        what = self._read(read, asked)
+        what = self._shelf.read(read, asked)
         key = self._shared(what)
-        while (hit := self._take(kind, what)) is None:
+        while (hit := self._shelf.take(kind, what)) is None:
             flight = self._flights.board(key)
             if flight is None:
                 with self._flights.flying(key):
-                    hit = self._take(kind, what)
+                    hit = self._shelf.take(kind, what)
                     if hit is None:
                         self._count(kind, False)
-                        entry = self._freeze(kind, what)
+                        entry = self._shelf.freeze(kind, what)
                         value = await make()
                         self._keep(entry, value)
                         return value
@@ -432,17 +348,9 @@ class ResumeCache:
         self._count(kind, True)
         return hit.value  # type: ignore[no-any-return]
 
-    def _shared(self, what: _Asked | None) -> str | None:
+    def _shared(self, what: Asked | None) -> str | None:
         """The key under which equal calls wait for one another; under ``occurrence`` each is its own."""
         return what.keys[0] if what is not None and self.match == "content" else None
-
-
-class _Asked(NamedTuple):
-    """A request with its keys, and those of the second look-up."""
-
-    request: Request
-    keys: tuple[str, ...]
-    aliases: tuple[str, ...]
 
 
 def _asked_any(request: object) -> Request:

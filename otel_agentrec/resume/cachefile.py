@@ -77,9 +77,9 @@ def load(
         options.setdefault("inert", data.get("inert") or ())
         cache = kind(match or data["match"], **options)
         for e in data["modelResults"]:
-            cache.restore(_entry(NodeType.MODEL, e, "result"))
+            cache.restore(*_entry(NodeType.MODEL, e, "result"))
         for e in data["toolOutputs"]:
-            cache.restore(_entry(NodeType.TOOL, e, "output"))
+            cache.restore(*_entry(NodeType.TOOL, e, "output"))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(
             f"{os.fspath(path)!r} is no saved ResumeCache: {error}", "delete it to start with an empty one"

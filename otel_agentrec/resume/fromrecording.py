@@ -44,6 +44,8 @@ def load(
     elif run is not None:
         root = _any_root(resumables(recording, view), where, run).root
     cache = kind(match, ring=KeyRing.of(recording.directory, create=False), **options)
+    if match == "occurrence":
+        cache.recording, cache.run = os.fspath(recording.directory), root
     store = Store()
     for call in recorded_calls(recording, root, cache.ring, cache.inert, view):
         entry = _entry(call, store)

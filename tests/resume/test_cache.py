@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from otel_agentrec.errors import AgentRecError, UsageError
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.prompts import AgentModelChunk, AgentModelResult, AgentPrompt, AgentToolCall, AgentToolResult
+from otel_agentrec.records import NodeType
 from otel_agentrec.resume.cache import ResumeCache
 from otel_agentrec.resume.requests import WireRequest
 
@@ -186,7 +187,7 @@ def test_a_growing_conversation_is_not_held_once_per_call() -> None:
     for n in range(60):
         messages.append(f"{n}{said}")
         cache.record_model({"messages": list(messages)}, "ok")
-    assert sum(map(len, cache._store._seen)) < 70 * 10_100
+    assert sum(map(len, cache._shelf.store._seen)) < 70 * 10_100
 
 
 def test_call_ids_that_a_framework_makes_anew_are_found_by_the_second_look_up() -> None:
@@ -220,7 +221,7 @@ def test_another_secret_changes_the_keys_and_not_the_answers() -> None:
     ring = KeyRing.random()
     cache.adopt(ring)
     assert (cache.lookup_model({"a": 1}), cache.lookup_tool(AgentToolCall("t", {}))) == ("x", "y")
-    assert all(ring.made(key) for side in cache._sides.values() for key in side.by_key)
+    assert all(ring.made(key) for kind in NodeType for entry in cache.entries(kind) for key in entry.keys)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format":"agentrec-resume-cache/1"}', '{"format":"other"}'])

@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from otel_agentrec import AgentRecSpanProcessor, agent_run, read_nodes
 from otel_agentrec.nodes.keys import KeyRing, prompt_key, tool_key
 from otel_agentrec.prompts import AgentModelResult, AgentPrompt, AgentToolCall
+from otel_agentrec.records import NodeType
 from otel_agentrec.resume.cache import ResumeCache
 
 PROMPT = AgentPrompt(model="m", items="What is 2+2?", temperature=0.5)
@@ -137,7 +138,7 @@ def test_a_call_that_its_maker_and_its_span_tell_of_is_one(tmp_path: Path, match
     there.provider.shutdown()
     cache.rewind()
     expected = [output] if match == "content" else [output, output]
-    assert [e.value for e in cache.entries(next(k for k in cache._sides if k.value == "TOOL"))] == expected
+    assert [e.value for e in cache.entries(NodeType.TOOL)] == expected
     assert there.looked_up() is output
 
 
