@@ -110,11 +110,13 @@ def ask_path(recording: Path, tmp_path: Path, *argv: str) -> int:
 
 def test_a_model_call_is_known_by_the_key_of_its_prompt(tmp_path: Path, capsys: Out) -> None:
     provider = TracerProvider()
-    provider.add_span_processor(AgentRecSpanProcessor(tmp_path / "rec"))
+    processor = AgentRecSpanProcessor(tmp_path / "rec")
+    provider.add_span_processor(processor)
     prompt = AgentPrompt(model="m", items="2+2?", user="u1")
     with agent_run("agent", tracer_provider=provider) as agent, agent.step() as step, step.model_call(prompt) as call:
         call.response({"choices": [{"message": {"role": "assistant", "content": "4"}, "finish_reason": "stop"}]})
     provider.shutdown()
+    processor.recorder.shutdown()
     (tmp_path / "r.json").write_text(json.dumps(prompt.to_json()))
     assert run(["why-miss", str(tmp_path / "rec"), str(tmp_path / "r.json")]) == 0
     (tmp_path / "r.json").write_text(json.dumps({**prompt.to_json(), "user": "u2"}))

@@ -29,6 +29,10 @@ class Recorded:
         self.provider.add_span_processor(self.processor)
         self.tracer = self.provider.get_tracer("my.instrumentation")
 
+    def close(self) -> None:
+        self.provider.shutdown()
+        self.processor.recorder.shutdown()
+
     def tool(self, name: str = "pay", arguments: Any = '{"eur": 5}', result: Any = "paid", **more: Any) -> None:
         told = {
             "gen_ai.operation.name": "execute_tool",
@@ -61,7 +65,7 @@ class Recorded:
 def recorded(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Recorded]:
     there = Recorded(tmp_path / "rec", ResumeCache(), durability=request.param)
     yield there
-    there.provider.shutdown()
+    there.close()
 
 
 def settle(recorded: Recorded) -> None:
@@ -88,7 +92,7 @@ def test_agent_run_hangs_the_key_of_its_prompt_on_the_span(recorded: Recorded) -
 
 def test_the_keys_stand_in_the_recording_under_its_secret(recorded: Recorded) -> None:
     recorded.model(tool=("pay", {"eur": 5}, "paid"))
-    recorded.provider.shutdown()
+    recorded.close()
     model, tool = read_nodes(recorded.path)
     ring = KeyRing.of(recorded.path, create=False)
     assert model.keys == {"prompt": prompt_key(ring, PROMPT)}
@@ -124,7 +128,7 @@ def test_a_span_that_a_limit_cut_feeds_nothing(tmp_path: Path, monkeypatch: pyte
     there = Recorded(tmp_path / "rec", ResumeCache())
     there.tool(arguments='{"eur": 5, "to": "somebody"}', result="x")
     there.tool(arguments='{"eur": 5}', result="a result that is longer")
-    there.provider.shutdown()
+    there.close()
     assert len(there.cache) == 0
 
 
@@ -135,7 +139,7 @@ def test_a_call_that_its_maker_and_its_span_tell_of_is_one(tmp_path: Path, match
     output = {"exactly": ("this", "object")}
     for _ in range(2):
         cache.answer_tool(AgentToolCall("pay", {"eur": 5}), lambda: there.tool(result="from the span") or output)
-    there.provider.shutdown()
+    there.close()
     cache.rewind()
     expected = [output] if match == "content" else [output, output]
     assert [e.value for e in cache.entries(NodeType.TOOL)] == expected
@@ -148,7 +152,7 @@ def test_what_was_in_the_cache_before_is_still_found(tmp_path: Path) -> None:
     there = Recorded(tmp_path / "rec", cache)
     again = AgentRecSpanProcessor(tmp_path / "rec", resume_cache=cache)
     there.tool()
-    there.provider.shutdown()
+    there.close()
     again.shutdown()
     assert (there.looked_up("old", {}), there.looked_up()) == ("kept", "paid")
     assert len(cache) == 2
@@ -162,6 +166,6 @@ def test_a_directory_that_can_not_hold_a_secret_still_records(tmp_path: Path, mo
     monkeypatch.setattr("otel_agentrec.nodes.keys.read_resume_key", refused)
     there = Recorded(tmp_path / "rec", ResumeCache())
     there.model(tool=("pay", {"eur": 5}, "paid"))
-    there.provider.shutdown()
+    there.close()
     assert [r.keys for r in read_nodes(tmp_path / "rec")] == [{}, {}]
     assert there.looked_up() == "paid", "a tool call is keyed by the cache itself"
