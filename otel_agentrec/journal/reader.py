@@ -22,7 +22,7 @@ from otel_agentrec.journal.lines import MAX_LINE, bisect_lines, lines, open_line
 from otel_agentrec.journal.liveness import is_locked
 from otel_agentrec.journal.resolve import Resolver
 
-__all__ = ["Recording", "Resolver", "StreamFile", "read_events"]
+__all__ = ["SESSIONS", "Recording", "Resolver", "StreamFile", "read_events"]
 
 INDEX = "index"
 SESSIONS = "sessions"

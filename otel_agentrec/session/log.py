@@ -19,9 +19,9 @@ from typing import Any
 from otel_agentrec.errors import EventInvalid, RecordingUnreadable, UsageError
 from otel_agentrec.journal.draft import Envelope, NewEvent, SealedAt
 from otel_agentrec.journal.events import TYPES, Event, checked, keys_of
+from otel_agentrec.journal.sessions import stream_of
 from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
 from otel_agentrec.session import saved
-from otel_agentrec.session.names import stream_of
 from otel_agentrec.session.policy import CONVERSATION, Message, Policy, State, project, start
 
 __all__ = ["SessionLog"]

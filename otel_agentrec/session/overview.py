@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from otel_agentrec.errors import RecordingNotFound
-from otel_agentrec.journal.reader import Recording
+from otel_agentrec.journal.reader import SESSIONS, Recording
+from otel_agentrec.journal.sessions import id_of
 from otel_agentrec.journal.store import FileEventStore
 from otel_agentrec.session.log import SessionLog
-from otel_agentrec.session.names import PREFIX, id_of
 from otel_agentrec.session.policy import CONVERSATION, Policy
 
 __all__ = ["Overview", "open_session", "overview"]
@@ -71,7 +71,7 @@ def open_session(recording: str | os.PathLike[str], session_id: str, policy: Pol
 
 
 def _glance(store: FileEventStore, stream: str) -> Overview:
-    id, events, messages, words, last = id_of(stream) or stream.removeprefix(PREFIX), 0, 0, "", 0
+    id, events, messages, words, last = id_of(stream) or stream.removeprefix(f"{SESSIONS}/"), 0, 0, "", 0
     fork: dict[str, Json] = {}
     for event in store.read(stream):
         events, last = events + 1, event.ts

@@ -11,9 +11,9 @@ import pytest
 from otel_agentrec.audit.verify import verify
 from otel_agentrec.errors import EventInvalid, RecordingUnreadable, UsageError
 from otel_agentrec.journal.draft import NewEvent
+from otel_agentrec.journal.sessions import id_of, stream_of
 from otel_agentrec.journal.store import FileEventStore
 from otel_agentrec.session.log import SessionLog
-from otel_agentrec.session.names import id_of, stream_of
 from otel_agentrec.session.policy import CONVERSATION, with_compaction, with_tools
 
 
@@ -235,10 +235,25 @@ def test_background_results_and_sub_agents_land_in_the_same_log(log: SessionLog)
 
 
 @pytest.mark.parametrize(
-    "id", ["a/b", "a_b", "a%2Fb", "..", ".", "~", "Ä", "x" * 3000, "\udc80", " ", "a\0b", "A", "a"]
+    "id", ["a/b", "a_b", "a%2Fb", "..", ".", "~", "Ä", "x" * 3000, "\udc80", " ", "a\0b", "A", "a", "a.content"]
 )
 def test_any_id_names_a_session_of_its_own(tmp_path: Path, id: str) -> None:
-    others = ["a/b", "a_b", "a%2Fb", "..", ".", "~", "Ä", "x" * 3000, "x" * 2999 + "y", "\udc80", " ", "a\0b"]
+    others = [
+        "a/b",
+        "a_b",
+        "a%2Fb",
+        "..",
+        ".",
+        "~",
+        "Ä",
+        "x" * 3000,
+        "x" * 2999 + "y",
+        "\udc80",
+        " ",
+        "a\0b",
+        "a.content",
+        "a",
+    ]
     assert len({stream_of(other) for other in others}) == len(others)
     log = SessionLog.open(tmp_path / "rec", id)
     log.user("hello")
