@@ -172,6 +172,11 @@ class OpenSpan:
             )
         )
 
+    @property
+    def span(self) -> Any:
+        """The span itself, while the program holds it; else None."""
+        return self._ref() if self._ref is not None else None
+
     def keys(self) -> Iterable[str]:
         """The names of its attributes now."""
         return keys_of(self._attributes)

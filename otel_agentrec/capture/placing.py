@@ -38,6 +38,8 @@ class CallPlace:
     tool: Key | None = None
     key: Key | None = None
     where: Envelope = field(default_factory=Envelope)
+    top: OpenSpan | None = None
+    """The outermost agent's span."""
     is_given: bool = False
     """The run has an id of its own, which the spans do not tell."""
 
@@ -86,6 +88,7 @@ def place_of_call(recorder: Recorder, name: str | None = None, call_id: str | No
         tool=tool.key if tool is not None else None,
         key=at.key if at is not None else key,
         where=where,
+        top=outermost,
         is_given=seen is None,
     )
 

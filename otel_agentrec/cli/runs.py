@@ -31,7 +31,11 @@ SHRINK = {"agent", "session", ""}
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the newest N. Default: all.")
 @json_option
 def command(recording: str, limit: int | None, as_json: bool) -> None:
-    """List the runs of a recording, newest first, with the unfinished ones marked."""
+    """List the runs of a recording, newest first, with the unfinished ones marked.
+
+    A run that was resumed is listed once per attempt. Below the list stand the effects whose outcome is unknown, each with
+    the command that settles it.
+    """
     from otel_agentrec.cli.opened import open_view
 
     runs = newest_first(open_view(recording).runs)[:limit]
@@ -42,6 +46,10 @@ def command(recording: str, limit: int | None, as_json: bool) -> None:
             print_json(run.to_json())
     else:
         _print(runs)
+        from otel_agentrec.cli.wording import unknown_effects
+
+        for line in unknown_effects(runs, recording):
+            click.echo(line)
 
 
 def newest_first(runs: list[Run]) -> list[Run]:

@@ -44,6 +44,10 @@ def command(recording: str, run: str | None, as_json: bool) -> None:
         print_json({**chosen.to_json(), "turns": turns_json(view.records(chosen.id))})
         return
     print_run(console(), view, chosen)
+    from otel_agentrec.cli.wording import unknown_effects
+
+    for line in unknown_effects([chosen], recording):
+        click.echo(line)
     if others:
         from otel_agentrec.cli.wording import count
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ __all__ = [
     "said",
     "token_pair",
     "tokens",
+    "unknown_effects",
 ]
 
 Json = Any
@@ -111,9 +113,26 @@ def run_notes(run: Run) -> str:
         notes.append(f"{count(len(run.open), 'call')} under way")
     if run.unpaired:
         notes.append(f"{count(len(run.unpaired), 'call')} with unknown outcome")
+    if run.unknown:
+        notes.append(f"{count(len(run.unknown), 'effect')} with unknown outcome")
+    if run.attempt > 1:
+        notes.append(f"attempt {run.attempt} of {plain(run.root, 12)}")
     if run.missing_parents:
         notes.append("spans above it were not recorded")
     return ", ".join(notes)
+
+
+def unknown_effects(runs: Iterable[Run], recording: str) -> list[str]:
+    """Two lines for each effect that must be settled: what it was, and the command that settles it, to be copied."""
+    lines = []
+    for run in runs:
+        for effect in run.unknown:
+            given = _brief(effect.arguments, 120)
+            why = f"its result is {effect.lost}" if effect.lost else "nobody knows whether it happened"
+            lines.append(f"UNKNOWN {plain(effect.name, 60)}({given}) begun {moment(effect.started_ms)}: {why}")
+            command = f"otel-agentrec resolve {shlex.quote(recording)} {effect.id}"
+            lines.append(f"  {command} --done OUTPUT    (or --not-done)")
+    return lines
 
 
 def asked(record: NodeIoRecord, limit: int) -> str:

@@ -16,7 +16,7 @@ exist, its span settles nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from otel_agentrec.journal.events import Event
@@ -26,11 +26,23 @@ from otel_agentrec.nodes.lineage import Lineages
 from otel_agentrec.nodes.whole import lost_in
 from otel_agentrec.records import NodeIoRecord, NodeType
 
-__all__ = ["DONE", "FAILED", "NOT_BEGUN", "RUNNING", "UNKNOWN", "Effect", "EffectEvents", "read_effects"]
+__all__ = [
+    "DONE",
+    "FAILED",
+    "LEDGER",
+    "NOT_BEGUN",
+    "RUNNING",
+    "UNKNOWN",
+    "Effect",
+    "EffectEvents",
+    "fold_effects",
+    "read_effects",
+]
 
 Json = Any
 DONE, FAILED, UNKNOWN, NOT_BEGUN, RUNNING = "done", "failed", "unknown", "not_begun", "running"
-_TYPES = frozenset({"EFFECT_STARTED", "EFFECT_DONE", "EFFECT_FAILED", "EFFECT_RESOLVED"})
+LEDGER = frozenset({"EFFECT_STARTED", "EFFECT_DONE", "EFFECT_FAILED", "EFFECT_RESOLVED", "RUN_RESUMED"})
+"""Types of events that the ledger is made of."""
 
 
 @dataclass(slots=True)
@@ -98,24 +110,39 @@ class Effect:
         return {key: value for key, value in told.items() if value is not None}
 
 
-@dataclass(slots=True)
 class EffectEvents:
-    """The EFFECT_* and RUN_RESUMED events of a recording, as they are met; content may still be references."""
+    """The EFFECT_* and RUN_RESUMED events of a recording; content may still be references.
 
-    events: list[Event] = field(default_factory=list)
-    lineages: Lineages = field(default_factory=Lineages)
+    Those of one stream are added in the order of their seq; those of different streams are ordered by their times.
+    """
+
+    def __init__(self) -> None:
+        self._latest: dict[str, int] = {}
+        self._timed: list[tuple[int, str, int, Event]] = []
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> EffectEvents:
-        """From the events of streams, each in the order of its seq."""
-        latest: dict[str, int] = {}
-        timed: list[tuple[int, str, int, Event]] = []
-        for e in events:
-            if e.type in _TYPES or e.type == "RUN_RESUMED":
-                latest[e.stream] = max(e.ts, latest.get(e.stream, 0))  # a clock that is set back changes no order
-                timed.append((latest[e.stream], e.stream, e.seq, e))
-        kept = [e for *_, e in sorted(timed, key=lambda one: one[:3])]
-        return cls([e for e in kept if e.type in _TYPES], Lineages.of(kept))
+        found = cls()
+        for event in events:
+            if event.type in LEDGER:
+                found.add(event)
+        return found
+
+    def add(self, e: Event) -> None:
+        self._latest[e.stream] = max(e.ts, self._latest.get(e.stream, 0))  # a clock that is set back changes no order
+        self._timed.append((self._latest[e.stream], e.stream, e.seq, e))
+
+    @property
+    def events(self) -> list[Event]:
+        """The EFFECT_* events in the order of their times."""
+        return [e for e in self._in_order() if e.type != "RUN_RESUMED"]
+
+    @property
+    def lineages(self) -> Lineages:
+        return Lineages.of(self._in_order())
+
+    def _in_order(self) -> list[Event]:
+        return [e for *_, e in sorted(self._timed, key=lambda one: one[:3])]
 
 
 def read_effects(
@@ -141,12 +168,13 @@ def read_effects(
     finally:
         for resolver in resolvers.values():
             resolver.close()
+    lineages = found.lineages
     spans = {effect.span for effect in effects}
     calls = {(effect.root, effect.call_id, effect.name) for effect in effects if effect.call_id}
     for record in records:
         if record.node_type is not NodeType.TOOL or record.answered_from is not None:
             continue
-        of_span = _of_record(record, found.lineages)
+        of_span = _of_record(record, lineages)
         known = of_span.span in spans or (of_span.root, of_span.call_id, of_span.name) in calls
         if not known:
             effects.append(of_span)

@@ -19,12 +19,14 @@ from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.copies import mark_reexports, split_conflicts
+from otel_agentrec.nodes.effects import Effect, fold_effects
 from otel_agentrec.nodes.evaluations import Evaluations
 from otel_agentrec.nodes.hearing import hear
 from otel_agentrec.nodes.identity import record_id
 from otel_agentrec.nodes.implied import Implied
 from otel_agentrec.nodes.lanes import Lane
 from otel_agentrec.nodes.lanesof import Lanes
+from otel_agentrec.nodes.lineage import Lineages
 from otel_agentrec.nodes.loops import Loops
 from otel_agentrec.nodes.losses import Losses
 from otel_agentrec.nodes.memo import Memo
@@ -114,7 +116,25 @@ class View:
         for s in self.leading:
             if s.kind == Kind.MODEL:
                 recovered.extend(model for model, *_ in recovery.passed(s))
-        return runs_of(self._table, self._source, self._belonging, recovered, recovery.open_calls())
+        return runs_of(
+            self._table, self._source, self._belonging, recovered, recovery.open_calls(), self.lineages, self.effects
+        )
+
+    @cached_property
+    def lineages(self) -> Lineages:
+        """Which run resumes which."""
+        return self._table.ledger.lineages
+
+    @cached_property
+    def effects(self) -> list[Effect]:
+        """The effects that were journalled, in the order in which they began (tool calls that have only a span are not here)."""
+        source = self._source
+        return fold_effects(
+            self._table.ledger.events,
+            self.lineages,
+            lambda e: source.event(Place(e.stream, e.seq)).payload,
+            source.is_live,
+        )
 
     def records(self, run: str | None = None) -> Iterator[NodeIoRecord]:
         """The records in cause order, each built when it is asked for.

@@ -110,7 +110,7 @@ class Builder:
             keys=_keys(facts.get("keys"), wires),
             retries=retries,
             wire_ids=[wire.wire_id for wire in wires],
-            answered_from=s.extra.answered if s.extra is not None else None,
+            answered_from=s.answered_from,
             flags=sorted(set(flags)),
             attributes=facts.get("attributes"),
             evaluations=self._evaluations.of(told.members, contents=contents),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.belonging import Belonging
+from otel_agentrec.nodes.effects import Effect
+from otel_agentrec.nodes.lineage import Lineages
 from otel_agentrec.nodes.pairing import call_ids, calls_of
 from otel_agentrec.nodes.passed_on import passes_on
 from otel_agentrec.nodes.skeleton import ENDED, FAILED, MERGED, OPEN, OTHER_EXPORT, REEXPORT, ROOT_MISSING, Span
@@ -50,6 +52,13 @@ class Run:
     open: list[str] = field(default_factory=list)
     unpaired: list[dict[str, Json]] = field(default_factory=list)
     tokens: dict[str, int | None] = field(default_factory=dict)
+    """Calls that were answered from a recording cost nothing and are not in it."""
+    root: str = ""
+    """Id of the first attempt, itself unless it resumes another run."""
+    attempt: int = 1
+    """Which attempt of its root it is."""
+    unknown: list[Effect] = field(default_factory=list)
+    """Of the root's last attempt: effects that must be settled before the run can go on."""
 
     def to_json(self) -> dict[str, Json]:
         """The run with camelCase keys, ready for JSON."""
@@ -67,6 +76,9 @@ class Run:
             "open": self.open,
             "unpaired": self.unpaired,
             "tokens": self.tokens,
+            "root": self.root,
+            "attempt": self.attempt,
+            "unknownEffects": [effect.to_json() for effect in self.unknown],
         }
 
 
@@ -76,12 +88,16 @@ def runs_of(
     belonging: Belonging,
     recovered: Iterable[Span],
     unanswered: Iterable[tuple[Span, int]],
+    lineages: Lineages,
+    effects: Iterable[Effect],
 ) -> list[Run]:
     """All runs, the earliest first.
 
     Args:
         recovered: for each tool call without a span whose result was found, the model call that asked for it.
         unanswered: calls that nobody answered: (model call, index of the call).
+        lineages: which run resumes which.
+        effects: all that were journalled.
     """
     found = Counter(belonging.run(model) for model in recovered)
     spans_of: dict[str, list[Span]] = defaultdict(list)
@@ -105,7 +121,25 @@ def runs_of(
         for run, spans in spans_of.items()
         if not all(map(passes_on, spans))
     ]
-    return sorted(runs, key=lambda r: (r.started_ms or 0, r.id))
+    runs.sort(key=lambda r: (r.started_ms or 0, r.id))
+    return _attempts(runs, lineages, effects)
+
+
+def _attempts(runs: list[Run], lineages: Lineages, effects: Iterable[Effect]) -> list[Run]:
+    """The runs, each with its root; the last attempt of a root with the effects that must be settled."""
+    unknown: dict[str, list[Effect]] = defaultdict(list)
+    for effect in effects:
+        if effect.needs_settling:
+            unknown[effect.root].append(effect)
+    last = {lineages.root(run.id): run.id for run in runs}
+    counted: Counter[str] = Counter()
+    out = []
+    for run in runs:
+        root = lineages.root(run.id)
+        counted[root] += 1
+        settle = unknown.get(root, []) if last[root] == run.id else []
+        out.append(replace(run, root=root, attempt=counted[root], unknown=settle))
+    return out
 
 
 def _run(
@@ -133,7 +167,7 @@ def _run(
     starts = [s.start for s in spans if s.start is not None]
     ends = [s.end for s in spans if s.end is not None]
     models = [s for s in counted if s.kind == Kind.MODEL and not s.marks & OTHER_EXPORT]
-    spenders = [*models, *agents_alone(spans)]
+    spenders = [*(s for s in models if s.answered_from is None), *agents_alone(spans)]
     sessions = {x for s in (agents or counted) if (x := belonging.session(s))} or {
         s.session for s in counted if s.session
     }

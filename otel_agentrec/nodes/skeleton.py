@@ -169,5 +169,10 @@ class Span(Row):
         """All spans of this call, the leading one first."""
         return [self, *self.group]
 
+    @property
+    def answered_from(self) -> dict[str, Json] | None:
+        """Where the answer of a call came from that was answered from a recording, whichever of its spans tells it."""
+        return next((m.extra.answered for m in self.members() if m.extra is not None and m.extra.answered), None)
+
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name} {self.span}>"

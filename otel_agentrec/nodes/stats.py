@@ -288,7 +288,8 @@ class _Pass:
         ended = s.state == ENDED and record.dialect != "recovered"
         if record.node_type is NodeType.MODEL:
             price = self._prices.of(record) if self._prices is not None else None
-            spends = not s.marks & OTHER_EXPORT  # another export of the same call: it was paid for once
+            # another export of the same call: it was paid for once; an answer from a recording: not at all
+            spends = not s.marks & OTHER_EXPORT and record.answered_from is None
             groups = (stats.models, stats.by_model.of(record.model_id), stats.by_agent.of(record.agent_name))
             for calls in groups:
                 _count(calls, record, ended)

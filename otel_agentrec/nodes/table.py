@@ -7,6 +7,7 @@ from typing import Any
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
+from otel_agentrec.nodes.effects import LEDGER, EffectEvents
 from otel_agentrec.nodes.losses import Losses
 from otel_agentrec.nodes.sayings import Sayings
 from otel_agentrec.nodes.skeleton import (
@@ -48,6 +49,8 @@ class Table:
         self.evaluations: dict[str, list[Place]] = {}
         """record id -> where EVALUATED events stand that name it"""
         self.losses = Losses()
+        self.ledger = EffectEvents()
+        """Effects, and which run resumes which."""
         self.sayings = Sayings()
         """What log records tell of model calls whose spans they do not name."""
         self.wires = Wires()
@@ -110,6 +113,8 @@ class Table:
             self.sayings.add(e)
         elif e.type == "WIRE_RECORDED":
             self.wires.add(e)
+        elif e.type in LEDGER:
+            self.ledger.add(e)
         elif e.type in ("DROPPED", "STREAM_SEALED"):
             self.losses.add(e)
         return None

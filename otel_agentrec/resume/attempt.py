@@ -8,17 +8,22 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from opentelemetry import trace
+from opentelemetry.trace import SpanContext, TraceFlags
+
 from otel_agentrec.audit.verify import verify
 from otel_agentrec.capture.effects import EffectLog
+from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.placing import CallPlace
 from otel_agentrec.capture.recorder import place_of
 from otel_agentrec.capture.recorders import open_recorders
 from otel_agentrec.errors import LedgerUnavailable, RecordingBusy, RecordingTampered, UsageError
 from otel_agentrec.intercept.unknown import UnknownEffect
 from otel_agentrec.journal.claims import Claim
+from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.effects import Effect, read_effects
-from otel_agentrec.nodes.fold import fold
+from otel_agentrec.nodes.fold import View, fold
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.resume.choosing import Resumable, choose_root, resumables
 from otel_agentrec.resume.ledger import Ledger
@@ -134,6 +139,7 @@ class Attempt:
             effects = [e for e in read_effects(recording, records, root=self.root) if e.run != place.run]
             self.ledger = Ledger(effects, KeyRing.of(self.directory))
             log.resumed(place, self.root, dict(self.from_))
+            PROCESS.run("the link to the run that is resumed", _link, place, view, self.from_["run"])
         except BaseException:
             claim.release()
             raise
@@ -151,6 +157,17 @@ def _runs_of_process() -> set[str]:
             if span.place is not None and span.place.run:
                 found.add(span.place.run)
     return found
+
+
+def _link(place: CallPlace, view: View, before: str) -> None:
+    """The new trace is linked to the one that it goes on from; never the same trace again."""
+    agents = (s for s in view.spans() if s.kind == Kind.AGENT and s.up is None and view.run(s) == before)
+    old = next(agents, None)
+    span = place.top.span if place.top is not None else trace.get_current_span()
+    if old is None or span is None or not old.trace:
+        return
+    to = SpanContext(int(old.trace, 16), int(old.span, 16), is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+    span.add_link(to, {"agentrec.resumes": before})
 
 
 def unknown_of(effect: Effect) -> UnknownEffect:

@@ -15,6 +15,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, overload
 
+from otel_agentrec.capture.recorders import recorder_in_use
 from otel_agentrec.errors import AgentRecError, ConfigurationError, LedgerUnavailable, UsageError
 from otel_agentrec.intercept.active import ACTIVE
 from otel_agentrec.intercept.declared import DAY, Declared, declare
@@ -22,6 +23,7 @@ from otel_agentrec.intercept.protocol import ToolAnswerer
 from otel_agentrec.intercept.recording_tools import RUNNING, RecordingTools, mint
 from otel_agentrec.intercept.tools.point import Point, Seen
 from otel_agentrec.resume.attempt import attempt_at
+from otel_agentrec.resume.cached_tools import cached
 from otel_agentrec.resume.resuming_tools import ResumingTools
 from otel_agentrec.resume.signatures import Signature
 from otel_agentrec.settings import Settings
@@ -123,6 +125,8 @@ def resumable_tool(
     point = Point(HOOK, identify, answerer=asking)
     wrapped = _form(point, tool, signature)
 
+    if cache is not None and getattr(cache, "recording", None) is None:
+        wrapped = cached(cache, called, signature, wrapped)
     if inspect.iscoroutinefunction(wrapped):
 
         @functools.wraps(tool)
@@ -148,7 +152,12 @@ class _Asking:
         self._cache = cache
 
     def __call__(self) -> ToolAnswerer | None:
-        return ACTIVE.tools or _resuming(getattr(self._cache, "recording", None), getattr(self._cache, "run", None))
+        if ACTIVE.tools is not None:
+            return ACTIVE.tools
+        recording = getattr(self._cache, "recording", None)
+        if self._cache is not None and recording is None and recorder_in_use() is None:
+            return None  # a cache is enough for what is not recorded
+        return _resuming(recording, getattr(self._cache, "run", None))
 
 
 _RECORDING = RecordingTools()

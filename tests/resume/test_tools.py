@@ -7,6 +7,7 @@ import dataclasses
 import datetime as dt
 import enum
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ from otel_agentrec.intercept.tools.codecs import ResultUnreadable
 from otel_agentrec.intercept.unknown import Outcome, UnknownEffect
 from otel_agentrec.journal.reader import Recording, read_events
 from otel_agentrec.nodes.effects import Effect, read_effects
+from otel_agentrec.resume.cache import ResumeCache
 from otel_agentrec.resume.tools import resumable_tool
 
 
@@ -430,3 +432,95 @@ def test_what_came_before_is_on_disk_too(tmp_path: Path, durability: str) -> Non
             "NODE_RECORDED",
             "EFFECT_STARTED",
         ]
+
+
+# --- with a cache -------------------------------------------------------------------------------------------------------
+
+
+def test_three_equal_calls_are_one_effect_and_a_changed_argument_is_another(recorder: Recorder, tmp_path: Path) -> None:
+    cache, runs = ResumeCache(), []
+
+    @resumable_tool(cache=cache)
+    def pay(cents: int) -> Receipt | None:
+        runs.append(cents)
+        return None if cents == 6 else Receipt(cents, dt.datetime(2026, 1, 2), Colour.RED)
+
+    with agent_run("a"):
+        assert pay(5) == pay(5) == pay(cents=5)
+        assert pay(6) is pay(6) is None
+    assert runs == [5, 6]
+    assert [e.state for e in ledger(tmp_path)] == ["done", "done"]
+    assert (cache.tool_hits, cache.tool_misses) == (3, 2)
+
+
+def test_a_cache_is_enough_without_a_recorder() -> None:
+    runs: list[int] = []
+
+    @resumable_tool(cache=ResumeCache())
+    def pay(cents: int) -> int:
+        runs.append(cents)
+        if len(runs) == 1:
+            raise KeyError("full")
+        return cents
+
+    with pytest.raises(KeyError):
+        pay(5)
+    assert [pay(5), pay(5)] == [5, 5]
+    assert runs == [5, 5], "what failed is called again"
+
+
+def test_a_cache_and_the_other_forms() -> None:
+    cache, runs = ResumeCache(), []
+
+    @resumable_tool(cache=cache)
+    async def task(x: int) -> int:
+        runs.append("task")
+        await asyncio.sleep(0.01)
+        return x
+
+    @resumable_tool(cache=cache)
+    async def stream(x: int) -> AsyncIterator[int]:
+        runs.append("stream")
+        for i in range(x):
+            yield i
+
+    @resumable_tool(cache=cache)
+    def items(x: int) -> Iterator[int]:
+        runs.append("items")
+        yield from range(x)
+
+    async def main() -> None:
+        assert await asyncio.gather(*(task(1) for _ in range(20))) == [1] * 20
+        for _ in range(2):
+            assert [x async for x in stream(3)] == [0, 1, 2]
+            assert list(items(2)) == [0, 1]
+
+    asyncio.run(main())
+    assert sorted(runs) == ["items", "stream", "task"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio.TaskGroup")
+def test_it_gets_through_a_task_group(recorder: Recorder, tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    @resumable_tool
+    async def pay(order: str) -> None:
+        if order == "lost":
+            raise TimeoutError
+        await asyncio.sleep(0.1)
+        ended.append(order)
+
+    async def main() -> None:
+        async with agent_run("a"):
+            with pytest.raises(TimeoutError):
+                await pay("lost")
+            async with asyncio.TaskGroup() as group:
+                group.create_task(pay("beside"))
+                await asyncio.sleep(0.02)
+                group.create_task(pay("lost"))
+
+    with pytest.raises(BaseException) as caught:
+        asyncio.run(main())
+    (error,) = caught.value.exceptions  # type: ignore[attr-defined]
+    assert isinstance(error, UnknownOutcomeError)
+    assert ended == ["beside"]
