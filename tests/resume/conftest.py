@@ -1,4 +1,4 @@
-"""Every test starts as a new process would: no attempt, no run that was stopped, no declared tools."""
+"""Every test starts as a new process would: no attempt, no run that was stopped, no declared tools, nothing recording."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from otel_agentrec import Recorder, configure
+from otel_agentrec.capture.recorders import open_recorders
 from otel_agentrec.intercept import declared, stopped
 from otel_agentrec.resume import attempt
 
@@ -18,6 +19,8 @@ def as_new() -> Iterator[None]:
     attempt.forget_attempts()
     declared.forget()
     stopped.STOPPED.clear()
+    for left in open_recorders():
+        left.shutdown()
 
 
 @pytest.fixture
