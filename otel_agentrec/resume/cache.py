@@ -98,6 +98,10 @@ class ResumeCache:
     def tool_misses(self) -> int:
         return self._misses[NodeType.TOOL]
 
+    def count(self, kind: NodeType, *, hit: bool) -> None:
+        """Count a call that somebody else answered from what this cache resumes, or that was made all the same."""
+        self._count(kind, hit)
+
     def __len__(self) -> int:
         """How many answers it holds."""
         return len(self._shelf)

@@ -19,8 +19,9 @@ even when the process dies before it ends.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +29,11 @@ from opentelemetry import trace
 
 from otel_agentrec.capture import handed
 from otel_agentrec.capture.callkeys import asked_whole
+from otel_agentrec.capture.recorders import recorder_in_use
 from otel_agentrec.clients.answers import chunks_of_result
+from otel_agentrec.errors import RunStopped
+from otel_agentrec.intercept.active import ACTIVE
+from otel_agentrec.intercept.protocol import ToolAnswerer
 from otel_agentrec.intercept.tools.point import Point, Seen
 from otel_agentrec.prompts import (
     AgentModelChunk,
@@ -41,7 +46,10 @@ from otel_agentrec.prompts import (
     ModelStreamListener,
     ToolExecutor,
 )
+from otel_agentrec.records import NodeType
 from otel_agentrec.resume.cache import ResumeCache
+from otel_agentrec.resume.tools import Asking
+from otel_agentrec.settings import Settings
 
 __all__ = [
     "AsyncResumableModelClient",
@@ -137,12 +145,21 @@ class ResumableToolExecutor:
 
     An output of ``None`` is an output. One that tells of a failure (``TOOL_ERROR…``, a failed ``AgentToolResult``) is handed
     on but not kept: the next call runs.
+
+    Args:
+        cache: one made by ``from_recording`` resumes that recording's run: the ledger answers, and knows what it does not know.
+        read_only: names of tools without effects, which may run again when nobody knows what came of them.
     """
 
-    def __init__(self, delegate: ToolExecutor, cache: ResumeCache) -> None:
+    def __init__(self, delegate: ToolExecutor, cache: ResumeCache, *, read_only: Collection[str] = ()) -> None:
         self.delegate = delegate
         self.cache = cache
-        self._run = _point().sync(lambda call: delegate.execute(call))
+
+        def run(call: AgentToolCall) -> Json:
+            RAN.set(True)
+            return delegate.execute(call)
+
+        self._run = _point(cache, read_only).sync(run)
 
     def execute(self, call: AgentToolCall) -> Json:
         """The recorded output, else the delegate's.
@@ -151,24 +168,66 @@ class ResumableToolExecutor:
             UnknownOutcomeError: it was begun before, and nobody knows whether it happened.
             LedgerUnavailable: something records, and that the call begins can't be made durable; it was not called.
         """
-        return self.cache.answer_tool(call, lambda: self._run(call))
+        if self.cache.recording is None:
+            return self.cache.answer_tool(call, lambda: self._run(call))
+        with _counted(self.cache):
+            return self._run(call)
 
 
 class AsyncResumableToolExecutor:
     """:class:`ResumableToolExecutor` for event loops."""
 
-    def __init__(self, delegate: AsyncToolExecutor, cache: ResumeCache) -> None:
+    def __init__(self, delegate: AsyncToolExecutor, cache: ResumeCache, *, read_only: Collection[str] = ()) -> None:
         self.delegate = delegate
         self.cache = cache
 
         async def run(call: AgentToolCall) -> Json:
+            RAN.set(True)
             return await delegate.execute(call)
 
-        self._run = _point().coroutine(run)
+        self._run = _point(cache, read_only).coroutine(run)
 
     async def execute(self, call: AgentToolCall) -> Json:
         """As :meth:`ResumableToolExecutor.execute`."""
-        return await self.cache.answer_tool_async(call, lambda: self._run(call))
+        if self.cache.recording is None:
+            return await self.cache.answer_tool_async(call, lambda: self._run(call))
+        with _counted(self.cache):
+            return await self._run(call)
+
+
+RAN: ContextVar[bool] = ContextVar("otel_agentrec_tool_ran", default=False)
+"""Whether the delegate was called in this call of an executor."""
+
+
+@contextmanager
+def _counted(cache: ResumeCache) -> Iterator[None]:
+    """Count a call that the ledger decides on: a hit is what it answered, a failure that it raised again included."""
+    token = RAN.set(False)
+    refused = False
+    try:
+        yield
+    except RunStopped:
+        refused = True
+        raise
+    finally:
+        ran = RAN.get()
+        RAN.reset(token)
+        if ran or not refused:
+            cache.count(NodeType.TOOL, hit=not ran)
+
+
+def _point(cache: ResumeCache, read_only: Collection[str]) -> Point:
+    names, asking = frozenset(read_only), Asking(cache)
+
+    def identify(call: AgentToolCall) -> Seen:
+        return Seen(call.name, call.parsed, call.call_id, "read" if call.name in names else "effect")
+
+    def answerer() -> ToolAnswerer | None:
+        """Whoever answers in this process, or the ledger of what records; a cache alone needs neither."""
+        is_alone = ACTIVE.tools is None and cache.recording is None and recorder_in_use() is None
+        return None if is_alone and Settings.load().resume is None else asking()
+
+    return Point(HOOK, identify, answerer=answerer)
 
 
 class _Hearing:
@@ -217,7 +276,3 @@ def _asked(prompt: AgentPrompt) -> Iterator[None]:
         handed.hand_over((context.trace_id, context.span_id), {"asked": asked})
     with handed.starting({"asked": asked}):
         yield
-
-
-def _point() -> Point:
-    return Point(HOOK, lambda call: Seen(call.name, call.parsed, call.call_id))

@@ -28,7 +28,7 @@ from otel_agentrec.resume.resuming_tools import ResumingTools
 from otel_agentrec.resume.signatures import Signature
 from otel_agentrec.settings import Settings
 
-__all__ = ["resumable_tool"]
+__all__ = ["Asking", "resumable_tool"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 HOOK = "resumable_tool"
@@ -117,7 +117,7 @@ def resumable_tool(
     said = Declared(effect, idempotency_key, idempotency_ttl, reconcile, tuple(inert), is_kept=True)
     declare(called, said)
     kind: Any = {True: "effect", False: "read"}.get(effect, "container")  # type: ignore[arg-type]
-    asking = _Asking(cache)
+    asking = Asking(cache)
 
     def identify(*args: Any, **kwargs: Any) -> Seen:
         return Seen(called, signature.arguments(args, kwargs), None, kind)
@@ -144,7 +144,7 @@ def resumable_tool(
     return call
 
 
-class _Asking:
+class Asking:
     """Who is asked about a call of a decorated tool: whoever answers in this process, else the cache's recording, else the
     recording that the environment names, else nobody, and the call is only journalled."""
 

@@ -45,9 +45,12 @@ def finish(shop: Shop) -> None:
     raise AssertionError("it never came to its end")
 
 
-@pytest.mark.parametrize("kill_at", ["before:s3", "done:s2a", "done:s6"])
-def test_between_steps_it_just_goes_on(tmp_path: Path, kill_at: str) -> None:
-    shop = Shop(tmp_path)
+@pytest.mark.parametrize(
+    ("kill_at", "mode"),
+    [("before:s3", "threads"), ("done:s2a", "threads"), ("done:s6", "threads"), ("done:s4b", "executor")],
+)
+def test_between_steps_it_just_goes_on(tmp_path: Path, kill_at: str, mode: str) -> None:
+    shop = Shop(tmp_path, mode)
     shop.start(kill_at)
     assert shop.unknown() == []
     done = shop.start(resume=True)
@@ -55,9 +58,12 @@ def test_between_steps_it_just_goes_on(tmp_path: Path, kill_at: str) -> None:
     assert shop.effects() == EACH_ONCE
 
 
-@pytest.mark.parametrize(("kill_at", "happened"), [("inside:s3", False), ("after:s3", True)])
-def test_in_the_window_it_stops_and_says_which_effect(tmp_path: Path, kill_at: str, happened: bool) -> None:
-    shop = Shop(tmp_path)
+@pytest.mark.parametrize(
+    ("kill_at", "happened", "mode"),
+    [("inside:s3", False, "threads"), ("after:s3", True, "threads"), ("after:s3", True, "executor-async")],
+)
+def test_in_the_window_it_stops_and_says_which_effect(tmp_path: Path, kill_at: str, happened: bool, mode: str) -> None:
+    shop = Shop(tmp_path, mode)
     shop.start(kill_at)
     (unknown,) = shop.unknown()
     assert (unknown.name, unknown.arguments) == ("charge", {"order": "s3", "cents": 5})
@@ -96,7 +102,7 @@ def test_a_finished_run_is_not_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["threads", "async"])
+@pytest.mark.parametrize("mode", ["threads", "async", "executor", "executor-async"])
 @pytest.mark.parametrize("kill_at", [*BOUNDARIES, *WINDOW])
 def test_killed_anywhere(tmp_path: Path, kill_at: str, mode: str) -> None:
     shop = Shop(tmp_path, mode)
