@@ -29,11 +29,8 @@ from opentelemetry import trace
 
 from otel_agentrec.capture import handed
 from otel_agentrec.capture.callkeys import asked_whole
-from otel_agentrec.capture.recorders import recorder_in_use
 from otel_agentrec.clients.answers import chunks_of_result
 from otel_agentrec.errors import RunStopped
-from otel_agentrec.intercept.active import ACTIVE
-from otel_agentrec.intercept.protocol import ToolAnswerer
 from otel_agentrec.intercept.tools.point import Point, Seen
 from otel_agentrec.prompts import (
     AgentModelChunk,
@@ -49,7 +46,6 @@ from otel_agentrec.prompts import (
 from otel_agentrec.records import NodeType
 from otel_agentrec.resume.cache import ResumeCache
 from otel_agentrec.resume.tools import Asking
-from otel_agentrec.settings import Settings
 
 __all__ = [
     "AsyncResumableModelClient",
@@ -217,17 +213,12 @@ def _counted(cache: ResumeCache) -> Iterator[None]:
 
 
 def _point(cache: ResumeCache, read_only: Collection[str]) -> Point:
-    names, asking = frozenset(read_only), Asking(cache)
+    names = frozenset(read_only)
 
     def identify(call: AgentToolCall) -> Seen:
         return Seen(call.name, call.parsed, call.call_id, "read" if call.name in names else "effect")
 
-    def answerer() -> ToolAnswerer | None:
-        """Whoever answers in this process, or the ledger of what records; a cache alone needs neither."""
-        is_alone = ACTIVE.tools is None and cache.recording is None and recorder_in_use() is None
-        return None if is_alone and Settings.load().resume is None else asking()
-
-    return Point(HOOK, identify, answerer=answerer)
+    return Point(HOOK, identify, answerer=Asking(cache))
 
 
 class _Hearing:
