@@ -32,7 +32,8 @@ Json = Any
 class WireRecord:
     """One attempt of one model call.
 
-    ``span``: the span whose record it belongs to, by ``rung``; with ``none`` and no span, no record was found.
+    ``span``: the span whose record it belongs to, by ``rung``; with ``none`` either a span of ours, made for it, or the one that
+    was current, and no record.
     ``attempt`` counts from 1 within ``call``, the wire id of the first attempt. ``key``: the content key that was stored, if
     any. ``payload``: the event's own, all content in it.
     """

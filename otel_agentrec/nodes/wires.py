@@ -17,7 +17,7 @@ Json = Any
 
 
 class Wire:
-    """One attempt. ``span``: whose it is by ``rung``; without a rung, the span that was current."""
+    """One attempt. ``span``: whose it is by ``rung``; without a record (``none``), the span that was current."""
 
     __slots__ = (
         "attempt",
@@ -96,6 +96,9 @@ class Wires:
                 if named is not None:
                     owner[named.wire_id] = s
                     named.trace, named.span, named.rung = s.trace, s.span, rung or named.rung
+        for wire in self._by_id.values():
+            if wire.wire_id not in owner:
+                wire.rung = "none"
         of: dict[Span, list[Wire]] = defaultdict(list)
         for wire_id, s in owner.items():
             of[s].append(self._by_id[wire_id])

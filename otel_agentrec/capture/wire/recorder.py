@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ __all__ = ["WireRecorder"]
 
 Json = Any
 MAX_CANDIDATES = 512
+MAX_OPEN = 16_384
+"""Requests whose ends are waited for; of the oldest beyond that only the exchange itself is recorded."""
 LOOK_SECONDS = 1.0
 
 
@@ -77,11 +80,12 @@ class WireRecorder:
         """From now on nothing is told us any more."""
         for switched in self._switched:
             self._guard.run("the end of wire recording", switched.off)
-        self._queue.put((self._take, (self._stop,)))
+        self._later(self._take, self._stop)
 
     def after_fork(self) -> None:
         """In the child there is no thread, and what was under way is the parent's to record."""
-        self._queue: queue.SimpleQueue[tuple[Callable[..., object], tuple[Any, ...]]] = queue.SimpleQueue()
+        self._waiting: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._open: dict[int, Attempt] = {}
         self._gone: dict[int, ModelRequest] = {}
         self._settler = Settler(self._recorder, self._tracker, self._take, self._later)
@@ -96,6 +100,8 @@ class WireRecorder:
         """A request is about to leave. On the program's thread; never raises an Exception."""
         try:
             self._open[id(request)] = self._noted(request)
+            if len(self._open) > MAX_OPEN:
+                self._open.pop(next(iter(self._open)), None)
             if self._thread is None:
                 self._start()
         except Exception as error:
@@ -103,7 +109,7 @@ class WireRecorder:
 
     def ended(self, exchange: Exchange) -> None:
         """Its body ended. From anywhere, a finaliser too."""
-        self._queue.put((self._take, (self._body_ended, exchange)))
+        self._later(self._take, self._body_ended, exchange)
 
     # --- what the recorder calls --------------------------------------------------------------------------------------
 
@@ -115,7 +121,7 @@ class WireRecorder:
         if kind == Kind.MODEL and facts is not None and view is not None:
             entry.told = SpanTold(view.trace_id, view.span_id, view.parent_span_id, view.scope, facts)
         entry.is_left = True  # what it told stands there by then
-        self._queue.put((self._take, (self._settler.span_ended, entry)))
+        self._later(self._take, self._settler.span_ended, entry)
 
     def drain(self, seconds: float) -> bool:
         """Work off what waits, on this thread if need be; False when that took too long."""
@@ -184,27 +190,23 @@ class WireRecorder:
     def _run(self) -> None:
         me = threading.current_thread()
         while self._thread is me:
-            waits = self._settler.waits
+            rang = True
             try:
-                work = self._queue.get(timeout=LOOK_SECONDS if waits else None)
+                self._bell.get(timeout=LOOK_SECONDS if self._settler.waits else None)
             except queue.Empty:
-                work = (self._take, (self._settler.look_again,))
-            with self._working:
-                self._worker = threading.get_ident()
-                try:
-                    self._do(work)
-                finally:
-                    self._worker = None
+                rang = False
+            with (
+                self._working
+            ):  # what waits is taken inside: whoever has the lock and finds nothing knows that all is done
+                if not rang:
+                    self._waiting.append((self._take, (self._settler.look_again,)))
+                self._work_off()
 
     def _work_off(self) -> None:
         self._worker = threading.get_ident()
         try:
-            while True:
-                try:
-                    work = self._queue.get_nowait()
-                except queue.Empty:
-                    return
-                self._do(work)
+            while self._waiting:
+                self._do(self._waiting.popleft())
         finally:
             self._worker = None
 
@@ -265,7 +267,9 @@ class WireRecorder:
         return event
 
     def _later(self, fn: Callable[..., object], *args: Any) -> None:
-        self._queue.put((fn, args))
+        """Have it called soon. Two single steps, which may be taken inside any lock."""
+        self._waiting.append((fn, args))
+        self._bell.put(None)
 
     def _end_all(self) -> None:
         for attempt in list(self._open.values()):

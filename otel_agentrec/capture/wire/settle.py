@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from collections.abc import Callable
@@ -147,10 +148,10 @@ class Settler:
         for one in attempt.chain:
             self._undecided.pop(one, None)
             one.done = True
-            for entry in one.waits_for:
-                left = [a for a in entry.calls or () if a is not one]
-                entry.calls = left or None
-                if not left:
+            for entry in one.waits_for:  # in place: others may be added meanwhile
+                with contextlib.suppress(ValueError, AttributeError):
+                    entry.calls.remove(one)  # type: ignore[union-attr]
+                if not entry.calls and entry.is_left:
                     entry.told = None
             one.waits_for.clear()
             one.candidates, one.body, one.answer = (), None, type(one.answer)()
