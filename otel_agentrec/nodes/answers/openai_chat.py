@@ -31,6 +31,11 @@ def merge(chunks: Sequence[dict[str, Json]]) -> tuple[dict[str, Json], bool]:
                 _add_choice(choices, told)
     kind = chunks[0].get("object") if chunks else None
     whole["object"] = "text_completion" if kind == "text_completion" else "chat.completion"
+    for choice in choices.values():
+        calls = choice.get("message", {}).get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict):
+                call.pop("index", None)  # its place in the stream
     whole["choices"] = [choices[index] for index in sorted(choices)]
     return whole, bool(choices) and all(choice.get("finish_reason") for choice in choices.values())
 
