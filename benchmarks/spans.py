@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
-from opentelemetry.trace import SpanKind
+from opentelemetry.trace import SpanKind, use_span
 
 Json = Any
 SCOPE = "opentelemetry.util.genai.handler"
@@ -47,8 +47,13 @@ def model_call(
     *,
     conversation: str = "c1",
     context: Context | None = None,
+    within: Callable[[], object] | None = None,
 ) -> None:
-    """One ended ``chat`` span with its messages as JSON text."""
+    """One ended ``chat`` span with its messages as JSON text.
+
+    Args:
+        within: called while it is the current span.
+    """
     span = tracers.get_tracer(SCOPE).start_span(
         "chat gpt-5-mini",
         context=context,
@@ -61,6 +66,9 @@ def model_call(
             "server.address": "127.0.0.1",
         },
     )
+    if within is not None:
+        with use_span(span):
+            within()
     span.set_attributes(
         {
             "gen_ai.input.messages": json.dumps(messages, ensure_ascii=False),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from otel_agentrec.capture.wire.facts import add_question
 from otel_agentrec.journal.facts import Facts
 from otel_agentrec.nodes.answers import Answer
 from otel_agentrec.nodes.exchange import Exchange, ModelRequest
@@ -48,6 +49,7 @@ class Attempt:
     body: Json = None
     answer: Answer = field(default_factory=Answer)
     facts: Facts | None = None
+    is_question_read: bool = False
     wire_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     digest: bytes = b""
     number: int = 1
@@ -62,6 +64,13 @@ class Attempt:
     owner: OpenSpan | None = None
     rung_written: bool = False
     done: bool = False
+
+    def whole_facts(self) -> Facts | None:
+        """The facts with what is said in the request; None before its body ended."""
+        if self.facts is not None and not self.is_question_read:
+            self.is_question_read = True
+            add_question(self.facts, self.request.api, self.body)
+        return self.facts
 
     @property
     def first(self) -> Attempt:

@@ -67,7 +67,7 @@ def decide(attempt: Attempt, *, final: bool = False) -> Verdict:
         return WAIT
     fits = [c for c in attempt.candidates if _may_be(c, attempt)]
     fits = [c for c in fits if not any(above in fits for above in c.ancestors())]
-    agreed = {c: agreement(attempt.facts, c.told.facts) for c in fits if c.told is not None}
+    agreed = {c: agreement(attempt.whole_facts(), c.told.facts) for c in fits if c.told is not None}
     fits = [c for c in fits if agreed.get(c, 0) >= 0]
     below = [c for c in fits if base is not None and any(above is base for above in c.ancestors())]
     with_id = [c for c in fits if agreed.get(c, 0) & _ID]
@@ -157,7 +157,7 @@ def _may_be_meant(rival: Attempt, owner: OpenSpan) -> bool:
         return False
     if rival.owner is not None:
         return False
-    return agreement(rival.facts, owner.told.facts) >= 0
+    return agreement(rival.whole_facts(), owner.told.facts) >= 0
 
 
 def _is_below(owner: OpenSpan, rival: Attempt) -> bool:

@@ -178,9 +178,9 @@ class Settler:
 
     def _lacking(self, attempt: Attempt, told: Facts | None) -> Facts | None:
         """The facts that the wire tells and the span did not; None when nothing worth an event is among them."""
-        mine = attempt.facts
-        if mine is None or told is None or attempt.failed:
+        if attempt.facts is None or told is None or attempt.failed:
             return None
+        mine = attempt.whole_facts() if told.messages is None else attempt.facts
         found: dict[str, Any] = {}
         for name in _FILLED:
             value = getattr(mine, name)
@@ -195,7 +195,7 @@ class Settler:
 
     def _make_own(self, attempt: Attempt, emit: bool) -> None:
         """No span tells of this call: make one, and with it the record."""
-        facts, key = attempt.facts, None
+        facts, key = attempt.whole_facts(), None
         if facts is None or attempt.done:
             return
         if emit and (attempt.request.span is None or attempt.around is not None):
