@@ -12,6 +12,7 @@ from otel_agentrec.capture.configure import configure
 from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
 from otel_agentrec.capture.wire.switch import SWITCHES, Observed
 from otel_agentrec.intercept.active import ACTIVE
+from otel_agentrec.intercept.exchanges import sweep
 from otel_agentrec.intercept.install import coverage, install
 from otel_agentrec.nodes.exchange import Exchange, ModelRequest
 
@@ -44,6 +45,8 @@ class _Switched:
         return coverage()
 
     def off(self) -> None:
+        if _OBSERVERS.all == (self._observer,):
+            sweep()  # responses that nobody has closed yet
         _OBSERVERS.all = tuple(one for one in _OBSERVERS.all if one is not self._observer)
         if not _OBSERVERS.all and ACTIVE.wire is _OBSERVERS:
             ACTIVE.wire = None
