@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         OpenAIResponsesClient,
     )
     from otel_agentrec.intercept.transports import AgentRecTransport, AsyncAgentRecTransport
+    from otel_agentrec.intercept.unknown import Outcome, UnknownEffect
     from otel_agentrec.journal.reader import Recording, read_events
     from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
     from otel_agentrec.nodes.read import read_nodes
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         ResumableModelClient,
         ResumableToolExecutor,
     )
+    from otel_agentrec.resume.tools import resumable_tool
     from otel_agentrec.session.agent import AGENT, AgentSession
     from otel_agentrec.session.log import SessionLog
     from otel_agentrec.session.policy import CONVERSATION, Policy, with_compaction, with_tools
@@ -76,6 +78,7 @@ _ROOMS = {
     "journal.reader": ["Recording", "read_events"],
     "capture.recorder": ["Recorder"],
     "intercept.transports": ["AgentRecTransport", "AsyncAgentRecTransport"],
+    "intercept.unknown": ["Outcome", "UnknownEffect"],
     "nodes.read": ["read_nodes"],
     "nodes.sinks": ["InMemoryIoCaptureSink", "JsonlIoCaptureSink"],
     "otel.exporters": ["RecordingLogExporter", "RecordingSpanExporter"],
@@ -96,6 +99,7 @@ _ROOMS = {
     "redaction": ["Redactor", "whole_record"],
     "replay.node": ["NodeReplayer"],
     "resume.cache": ["ResumeCache"],
+    "resume.tools": ["resumable_tool"],
     "session.agent": ["AGENT", "AgentSession"],
     "session.log": ["SessionLog"],
     "session.policy": ["CONVERSATION", "Policy", "with_compaction", "with_tools"],
@@ -148,6 +152,7 @@ __all__ = [
     "NodeType",
     "OpenAIChatClient",
     "OpenAIResponsesClient",
+    "Outcome",
     "Policy",
     "Recorder",
     "Recording",
@@ -160,6 +165,7 @@ __all__ = [
     "SequenceConflict",
     "SessionLog",
     "ToolExecutor",
+    "UnknownEffect",
     "VerifyReport",
     "__version__",
     "agent_run",
@@ -167,6 +173,7 @@ __all__ = [
     "ingest",
     "read_events",
     "read_nodes",
+    "resumable_tool",
     "verify",
     "whole_record",
     "with_compaction",

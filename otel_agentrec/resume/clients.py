@@ -44,8 +44,8 @@ from otel_agentrec.prompts import (
     ToolExecutor,
 )
 from otel_agentrec.records import NodeType
+from otel_agentrec.resume.asking import Asking
 from otel_agentrec.resume.cache import ResumeCache
-from otel_agentrec.resume.tools import Asking
 
 __all__ = [
     "AsyncResumableModelClient",

@@ -15,18 +15,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, overload
 
-from otel_agentrec.capture.recorders import recorder_in_use
-from otel_agentrec.errors import AgentRecError, ConfigurationError, LedgerUnavailable, UsageError
-from otel_agentrec.intercept.active import ACTIVE
+from otel_agentrec.errors import ConfigurationError, UsageError
 from otel_agentrec.intercept.declared import DAY, Declared, declare
-from otel_agentrec.intercept.protocol import ToolAnswerer
-from otel_agentrec.intercept.recording_tools import RUNNING, RecordingTools, mint
+from otel_agentrec.intercept.recording_tools import RUNNING, mint
 from otel_agentrec.intercept.tools.point import Point, Seen
-from otel_agentrec.resume.attempt import attempt_at
+from otel_agentrec.resume.asking import Asking
+from otel_agentrec.resume.cache import ResumeCache
 from otel_agentrec.resume.cached_tools import cached
-from otel_agentrec.resume.resuming_tools import ResumingTools
 from otel_agentrec.resume.signatures import Signature
-from otel_agentrec.settings import Settings
 
 __all__ = ["Asking", "resumable_tool"]
 
@@ -42,7 +38,7 @@ def resumable_tool(tool: F, /) -> F: ...
 def resumable_tool(
     *,
     name: str | None = None,
-    cache: Any = None,
+    cache: ResumeCache | None = None,
     effect: bool | Literal["container"] = True,
     idempotency_key: str | None = None,
     idempotency_ttl: float = DAY,
@@ -57,7 +53,7 @@ def resumable_tool(
     /,
     *,
     name: str | None = None,
-    cache: Any = None,
+    cache: ResumeCache | None = None,
     effect: bool | Literal["container"] = True,
     idempotency_key: str | None = None,
     idempotency_ttl: float = DAY,
@@ -125,7 +121,7 @@ def resumable_tool(
     point = Point(HOOK, identify, answerer=asking)
     wrapped = _form(point, tool, signature)
 
-    if cache is not None and getattr(cache, "recording", None) is None:
+    if cache is not None and cache.recording is None:
         wrapped = cached(cache, called, signature, wrapped)
     if inspect.iscoroutinefunction(wrapped):
 
@@ -142,43 +138,6 @@ def resumable_tool(
         return signature.result(wrapped(*args, **kwargs))
 
     return call
-
-
-class Asking:
-    """Who is asked about a call of a decorated tool: whoever answers in this process, else the cache's recording, else the
-    recording that the environment names, else nobody, and the call is only journalled."""
-
-    def __init__(self, cache: Any) -> None:
-        self._cache = cache
-
-    def __call__(self) -> ToolAnswerer | None:
-        if ACTIVE.tools is not None:
-            return ACTIVE.tools
-        recording = getattr(self._cache, "recording", None)
-        if self._cache is not None and recording is None and recorder_in_use() is None:
-            return None  # a cache is enough for what is not recorded
-        return _resuming(recording, getattr(self._cache, "run", None))
-
-
-_RECORDING = RecordingTools()
-_RESUMING: dict[tuple[str, str | None], ResumingTools] = {}
-
-
-def _resuming(recording: Any, run: str | None) -> ToolAnswerer:
-    settings = Settings.load()
-    if recording is None:
-        recording, run = settings.resume, settings.resume_run
-    if recording is None or not settings.enabled:
-        return _RECORDING
-    try:
-        attempt = attempt_at(recording, run)
-    except AgentRecError as error:  # a framework would tell it to the model, which would call again
-        raise LedgerUnavailable(str(error), error.hint) from error
-    key = (str(attempt.directory), attempt.root)
-    known = _RESUMING.get(key)
-    if known is None or known.attempt is not attempt:
-        known = _RESUMING[key] = ResumingTools(attempt)
-    return known
 
 
 def _form(point: Point, tool: Callable[..., Any], signature: Signature) -> Callable[..., Any]:

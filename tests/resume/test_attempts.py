@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from otel_agentrec import agent_run, configure, read_nodes
+from otel_agentrec import AgentToolCall, ResumableToolExecutor, ResumeCache, agent_run, configure, read_nodes
 from otel_agentrec.errors import LedgerUnavailable, RecordingBusy, RecordingTampered, UsageError
 from otel_agentrec.intercept.stopped import STOPPED
 from otel_agentrec.journal.claims import Claim, is_claimed
@@ -210,3 +210,29 @@ def test_the_trace_of_an_attempt_is_new_and_linked_to_the_old_one(tmp_path: Path
     assert (link.context.trace_id, link.context.span_id) == (first.context.trace_id, first.context.span_id)
     assert first.context.trace_id != second.context.trace_id
     assert not first.links
+
+
+def test_a_cache_made_from_the_recording_resumes_its_run(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.fails("a", "a")
+    cache = ResumeCache.from_recording(shop.where)
+    runs: list[str] = []
+
+    @resumable_tool(cache=cache)
+    def pay(order: str) -> str:
+        runs.append(order)
+        return f"paid {order}"
+
+    class Tools:
+        def execute(self, call: AgentToolCall) -> str:
+            runs.append(f"by {call.name}")
+            return "sent"
+
+    tools = ResumableToolExecutor(Tools(), cache)
+    with configure(shop.where), agent_run("shop"):
+        assert [pay("a") for _ in range(3)] == ["paid a"] * 3
+        tools.execute(AgentToolCall("mail", '{"to": "ann"}', "c1"))
+    assert runs == ["a", "by mail"]
+    names = {(e.name, e.root) for e in read_effects(Recording(shop.where))}
+    assert {name for name, _ in names} == {"pay", "mail"}
+    assert len({root for _, root in names}) == 1
