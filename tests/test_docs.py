@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from otel_agentrec import read_nodes
-from otel_agentrec.demo.script import Turn
+from otel_agentrec.demo.script import Call, Turn, When
 from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.journal.journal import Journal
 
@@ -173,3 +173,23 @@ def test_by_hand_and_looking_at_it(desk: Desk) -> None:
     for command in looks:
         desk.run(sys.executable, "-m", "otel_agentrec", *shlex.split(command.split("|")[0]))
     assert desk.run(sys.executable, "-m", "otel_agentrec", "verify", "agentrec")
+
+
+# --- clients.md ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_that_does_nothing_twice_and_its_replay(tmp_path: Path) -> None:
+    script = [
+        Turn(tool_calls=[Call("weather", {"city": "Oslo"})], when=When(step=1), times=0),
+        Turn("{tool_results}.", when=When(step=2), times=0),
+    ]
+    with ScriptedServer(script) as server:
+        desk = Desk(tmp_path, server.base_url)
+        for name, text in PYTHON.findall((DOCS / "clients.md").read_text()):
+            (tmp_path / name).write_text(text)
+        assert desk.run(sys.executable, "resumable.py") == "12 degrees. 0 2 0 1\n"
+        assert desk.run(sys.executable, "resumable.py") == "12 degrees. 2 0 1 0\n"
+        assert (len(server.requests), (tmp_path / "effects.txt").read_text()) == (2, "weather {'city': 'Oslo'}\n")
+        said = desk.run(sys.executable, "replay.py").splitlines()
+        assert said == ["mock: None", "mock: 12 degrees.", "mock: None", "mock: 12 degrees.", "live: 12 degrees."]
+        assert len(server.requests) == 3

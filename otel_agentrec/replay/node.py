@@ -32,6 +32,7 @@ from otel_agentrec.prompts import (
     ModelStreamListener,
 )
 from otel_agentrec.records import NodeIoRecord, NodeType
+from otel_agentrec.replay.compare import Comparison, compared
 
 __all__ = ["NodeReplayer"]
 
@@ -106,14 +107,22 @@ class NodeReplayer:
         Raises:
             ValueError: ``inputs`` hold no whole AgentPrompt.
         """
-        _check(record, NodeType.MODEL, "replay_model_live")
-        self._trust(record)
+        return client.create(self._prompt(record, "replay_model_live"))
+
+    def compare_live(self, record: NodeIoRecord, clients: Mapping[str, ModelClient], *, repeats: int = 1) -> Comparison:
+        """Put the recorded prompt to several models, ``repeats`` times each. What a client raises is its result.
+
+        Raises:
+            ValueError: ``inputs`` hold no whole AgentPrompt; ``repeats`` is below 1.
+        """
+        if repeats < 1:
+            raise ValueError(f"repeats is at least 1, not {repeats}")
+        prompt = self._prompt(record, "compare_live")
         try:
-            prompt = AgentPrompt.from_inputs(record.inputs)
-        except ValueError as error:
-            raise ValueError(f"replay_model_live can't ask again for {record.node_id}: {error}") from None
-        _whole(prompt.to_json(), record, "AgentPrompt")
-        return client.create(prompt)
+            recorded = self.replay_model_mock(record)
+        except (RecordedError, ValueError):
+            recorded = None
+        return compared(prompt, recorded, clients, repeats)
 
     def replay_tool_mock(self, record: NodeIoRecord) -> AgentToolResult:
         """The result as it was; no tool runs. A tool that failed gives a result that says so.
@@ -152,6 +161,16 @@ class NodeReplayer:
         _whole(call.arguments, record, "call")
         output = getattr(reinvoke, "execute", reinvoke)(call)
         return _awaited(call, output) if inspect.isawaitable(output) else _result(call, output)
+
+    def _prompt(self, record: NodeIoRecord, method: str) -> AgentPrompt:
+        _check(record, NodeType.MODEL, method)
+        self._trust(record)
+        try:
+            prompt = AgentPrompt.from_inputs(record.inputs)
+        except ValueError as error:
+            raise ValueError(f"{method} can't ask again for {record.node_id}: {error}") from None
+        _whole(prompt.to_json(), record, "AgentPrompt")
+        return prompt
 
     def _events(self, record: NodeIoRecord) -> Sequence[Json]:
         """The provider's events of an answer that came as a stream, where they were recorded on the wire."""

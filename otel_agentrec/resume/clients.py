@@ -29,6 +29,10 @@ from opentelemetry import trace
 
 from otel_agentrec.capture import handed
 from otel_agentrec.capture.callkeys import asked_whole
+from otel_agentrec.capture.effects import effect_log
+from otel_agentrec.capture.guard import PROCESS
+from otel_agentrec.capture.placing import place_of_call
+from otel_agentrec.capture.recorders import recorder_in_use
 from otel_agentrec.clients.answers import chunks_of_result
 from otel_agentrec.errors import RunStopped
 from otel_agentrec.intercept.tools.point import Point, Seen
@@ -68,11 +72,17 @@ class ResumableModelClient:
     def create(self, prompt: AgentPrompt) -> AgentModelResult:
         """The recorded answer, else the delegate's."""
 
+        asked: list[bool] = []
+
         def ask() -> AgentModelResult:
+            asked.append(True)
             with _asked(prompt):
                 return self.delegate.create(prompt)
 
-        return self.cache.answer_model(prompt, ask)
+        result = self.cache.answer_model(prompt, ask)
+        if not asked:
+            _answered(self.cache)
+        return result
 
     def create_stream(self, prompt: AgentPrompt, listener: ModelStreamListener | None = None) -> AgentModelResult:
         """The recorded answer, told to ``listener`` as it came; else the delegate's, piece by piece."""
@@ -91,9 +101,11 @@ class ResumableModelClient:
                 raise
 
         result = self.cache.answer_model(prompt, ask)
-        if listener is not None and not hearing.is_live:
+        if not hearing.is_live:
+            _answered(self.cache)
             for chunk in _replayed(result):
-                listener.on_chunk(chunk)
+                if listener is not None:
+                    listener.on_chunk(chunk)
         return result
 
 
@@ -107,11 +119,17 @@ class AsyncResumableModelClient:
     async def create(self, prompt: AgentPrompt) -> AgentModelResult:
         """The recorded answer, else the delegate's."""
 
+        asked: list[bool] = []
+
         async def ask() -> AgentModelResult:
+            asked.append(True)
             with _asked(prompt):
                 return await self.delegate.create(prompt)
 
-        return await self.cache.answer_model_async(prompt, ask)
+        result = await self.cache.answer_model_async(prompt, ask)
+        if not asked:
+            _answered(self.cache)
+        return result
 
     async def create_stream(self, prompt: AgentPrompt, listener: ModelStreamListener | None = None) -> AgentModelResult:
         """The recorded answer, told to ``listener`` as it came; else the delegate's, piece by piece."""
@@ -131,6 +149,7 @@ class AsyncResumableModelClient:
 
         result = await self.cache.answer_model_async(prompt, ask)
         if not hearing.is_live:
+            _answered(self.cache)
             for chunk in _replayed(result):
                 await _told(listener, chunk)
         return result
@@ -251,6 +270,20 @@ async def _told(listener: ModelStreamListener | None, chunk: AgentModelChunk) ->
         heard = listener.on_chunk(chunk)
         if inspect.isawaitable(heard):
             await heard
+
+
+def _answered(cache: ResumeCache) -> None:
+    """The model span around this call was answered without a model: what records it is told, so that it costs nothing."""
+    recorder, span = recorder_in_use(), trace.get_current_span()
+    attributes = getattr(span, "attributes", None) or {}
+    if recorder is None or not span.is_recording() or attributes.get("gen_ai.operation.name") not in _ASKING:
+        return
+    told = {"cache": cache.match, "run": cache.run}
+    from_ = {key: value for key, value in told.items() if value is not None}
+    PROCESS.run("a cached answer", lambda: effect_log(recorder).answered(place_of_call(recorder), None, from_))
+
+
+_ASKING = ("chat", "generate_content", "text_completion")
 
 
 @contextmanager

@@ -367,6 +367,36 @@ def test_a_record_is_found_by_its_id_only_in_a_recording() -> None:
         NodeReplayer().record("r1")
 
 
+# --- A and B --------------------------------------------------------------------------------------------------------------
+
+
+def test_several_models_answer_the_same_recorded_prompt() -> None:
+    class Same(Asked):
+        def create(self, prompt: AgentPrompt) -> AgentModelResult:
+            super().create(prompt)
+            return AgentModelResult("captured ", tool_calls=[AgentToolCall("weather", {"city": "Oslo"}, "another id")])
+
+    class Broken(Asked):
+        def create(self, prompt: AgentPrompt) -> AgentModelResult:
+            raise ConnectionError("no such host")
+
+    a, b = Same(), Asked()
+    comparison = NodeReplayer().compare_live(model(outputs=RAW), {"a": a, "b": b, "c": Broken()}, repeats=2)
+    assert [(t.client, t.repeat) for t in comparison.trials] == [
+        ("a", 1),
+        ("b", 1),
+        ("c", 1),
+        ("a", 2),
+        ("b", 2),
+        ("c", 2),
+    ]
+    assert a.prompts == b.prompts == [PROMPT, PROMPT]
+    assert [comparison.same_as_recorded(t) for t in comparison.trials[:3]] == [True, False, False]
+    assert [type(t.error).__name__ for t in comparison.of("c")] == ["ConnectionError", "ConnectionError"]
+    failed = NodeReplayer().compare_live(model(status="error", error={"type": "E", "message": "m"}), {"b": b})
+    assert (failed.recorded, failed.trials[0].result) == (None, AgentModelResult("fresh"))
+
+
 # --- the seed's own example -----------------------------------------------------------------------------------------------
 
 

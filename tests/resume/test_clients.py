@@ -30,8 +30,11 @@ from otel_agentrec.errors import UnknownOutcomeError
 from otel_agentrec.intercept.active import using
 from otel_agentrec.intercept.protocol import PASS, Pass, ToolOutcome
 from otel_agentrec.intercept.protocol import ToolCall as ToolAsked
+from otel_agentrec.journal.reader import Recording
+from otel_agentrec.nodes.fold import fold
 from otel_agentrec.nodes.keys import KeyRing, prompt_key
 from otel_agentrec.nodes.read import read_nodes
+from otel_agentrec.nodes.stats import stats_of
 from otel_agentrec.prompts import AgentModelChunk, AgentModelResult, AgentPrompt, AgentToolCall, AgentToolResult
 from otel_agentrec.records import NodeType
 from otel_agentrec.resume.cache import ResumeCache
@@ -485,3 +488,22 @@ def test_the_key_of_the_prompt_is_recorded_with_the_call(server: ScriptedServer,
         provider.shutdown()
     (record,) = [r for r in read_nodes(tmp_path) if r.node_type is NodeType.MODEL]
     assert record.keys == {"prompt": prompt_key(KeyRing.of(tmp_path), PROMPT)}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_an_answer_from_the_cache_is_recorded_as_one_and_costs_nothing(tmp_path: Path, stream: bool) -> None:
+    provider = TracerProvider()
+    provider.add_span_processor(AgentRecSpanProcessor(tmp_path))
+    cache, model = (
+        ResumeCache(),
+        Model(replace(RESULT, raw_response={"usage": {"input_tokens": 7, "output_tokens": 3}})),
+    )
+    client = ResumableModelClient(model, cache)
+    with agent_run("planner", tracer_provider=provider) as run:
+        for _ in range(2):
+            with run.step() as step, step.model_call(PROMPT) as call:
+                call.response(client.create_stream(PROMPT, Ear()) if stream else client.create(PROMPT))
+    provider.shutdown()
+    live, cached = read_nodes(tmp_path)
+    assert (model.asked, live.answered_from, cached.answered_from) == (1, None, {"cache": "content"})
+    assert stats_of(fold(Recording(tmp_path))).tokens.input == 7
