@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
+from otel_agentrec.capture.configure import configure
 from otel_agentrec.capture.emit import agent_run
 from otel_agentrec.capture.processors import AgentRecSpanProcessor
+from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.clients.ready import (
     AsyncOpenAIChatClient,
     AsyncOpenAIResponsesClient,
@@ -30,6 +32,7 @@ from otel_agentrec.errors import UnknownOutcomeError
 from otel_agentrec.intercept.active import using
 from otel_agentrec.intercept.protocol import PASS, Pass, ToolOutcome
 from otel_agentrec.intercept.protocol import ToolCall as ToolAsked
+from otel_agentrec.intercept.stopped import STOPPED
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.fold import fold
 from otel_agentrec.nodes.keys import KeyRing, prompt_key
@@ -37,6 +40,7 @@ from otel_agentrec.nodes.read import read_nodes
 from otel_agentrec.nodes.stats import stats_of
 from otel_agentrec.prompts import AgentModelChunk, AgentModelResult, AgentPrompt, AgentToolCall, AgentToolResult
 from otel_agentrec.records import NodeType
+from otel_agentrec.resume.attempt import forget_attempts
 from otel_agentrec.resume.cache import ResumeCache
 from otel_agentrec.resume.clients import (
     AsyncResumableModelClient,
@@ -507,3 +511,35 @@ def test_an_answer_from_the_cache_is_recorded_as_one_and_costs_nothing(tmp_path:
     live, cached = read_nodes(tmp_path)
     assert (model.asked, live.answered_from, cached.answered_from) == (1, None, {"cache": "content"})
     assert stats_of(fold(Recording(tmp_path))).tokens.input == 7
+
+
+# --- a recording goes on --------------------------------------------------------------------------------------------------
+
+
+def shop(executor: Any, recorder: Recorder) -> list[Json]:
+    """Three calls of an agent."""
+    calls = [AgentToolCall("charge", {"order": order}, f"call-{order}") for order in ("a", "b", "c")]
+    with recorder, agent_run("shop", session_id="s1") as run, run.step():
+        return [executor.execute(call) for call in calls]
+
+
+def test_a_cache_of_a_recording_goes_on_and_stops_at_what_nobody_knows(tmp_path: Path, otel_globals: None) -> None:
+    class Cut(Tools):
+        def execute(self, call: AgentToolCall) -> Json:
+            super().execute(call)
+            if call.parsed["order"] == "c":
+                raise KeyboardInterrupt
+            return {"receipt": call.parsed["order"]}
+
+    tools = Cut()
+    with pytest.raises(KeyboardInterrupt):
+        shop(ResumableToolExecutor(tools, ResumeCache()), configure(tmp_path / "rec"))
+    assert len(tools.effects) == 3
+    forget_attempts()
+    STOPPED.clear()
+
+    cache = ResumeCache.from_recording(tmp_path / "rec")
+    with pytest.raises(UnknownOutcomeError, match="charge"):
+        shop(ResumableToolExecutor(tools, cache), configure(tmp_path / "rec"))
+    assert len(tools.effects) == 3
+    assert (cache.tool_hits, cache.tool_misses) == (2, 0)
