@@ -44,12 +44,12 @@ def test_every_make_command_of_the_pages_exists() -> None:
 
 
 def test_the_readme_lists_the_commands_that_there_are() -> None:
-    rows = re.findall(r"^\| `otel-agentrec ([a-z]+)[^|]*\|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `otel-agentrec ([a-z-]+)[^|]*\|", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert sorted(rows) == sorted(COMMANDS)
 
 
 def test_every_command_line_of_the_pages_starts_a_command() -> None:
-    named = {name for page in PAGES for name in re.findall(r"\botel-agentrec ([a-z]+)\b", code(page))}
+    named = {name for page in PAGES for name in re.findall(r"\botel-agentrec ([a-z-]+)\b", code(page))}
     assert {"run", "show", "verify"} <= named <= set(COMMANDS)
 
 
