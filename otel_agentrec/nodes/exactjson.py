@@ -40,12 +40,14 @@ def read_text(text: str | bytes) -> Json:
     """
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     try:
-        written = text if isinstance(text, str) else raw.decode()
-        return b"text\0" + raw if _is_deep(written) else _DECODER.decode(written)
+        value = _DECODER.decode(text if isinstance(text, str) else raw.decode())
     except ValueError:
         return b"text\0" + raw
     except RecursionError:
+        if _is_deep(raw.decode("utf-8", "surrogatepass")):
+            return b"text\0" + raw
         raise NoKey("a JSON text could not be read: Python's stack is full") from None
+    return b"text\0" + raw if _holds_deep(value) else value
 
 
 def canonical_exact(value: object) -> bytes:
@@ -62,9 +64,23 @@ def canonical_exact(value: object) -> bytes:
     return data
 
 
+def _holds_deep(value: Json) -> bool:
+    """Whether a parsed value is nested deeper than what counts as a value."""
+    level = [value]
+    for _ in range(_TEXT_DEPTH):
+        level = [
+            x
+            for held in level
+            for x in (held.values() if type(held) is dict else held if type(held) is list else ())
+            if type(x) is dict or type(x) is list
+        ]
+        if not level:
+            return False
+    return True
+
+
 def _is_deep(text: str) -> bool:
-    if text.count("[") + text.count("{") <= _TEXT_DEPTH:
-        return False
+    """The same of a text that could not be parsed for its depth."""
     depth = 0
     for token in _BRACKETS.finditer(text):
         char = token[0]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from otel_agentrec.errors import UsageError
 from otel_agentrec.journal.canonical import canonical_any
+from otel_agentrec.nodes import exactjson
 from otel_agentrec.nodes.inert import inert_of, path_text
 from otel_agentrec.nodes.keys import (
     KeyRing,
@@ -365,3 +366,14 @@ def test_multipart_counts_by_its_parts() -> None:
 
 def test_bytes_that_are_no_json_count_as_they_are() -> None:
     assert len({wire(b"\xff\xfe"), wire(b"\xff\xff"), wire(b""), wire(b"null"), wire("\\xff\\xfe")}) == 5
+
+
+@pytest.mark.parametrize("depth", [150, 199, 200, 201, 205, 2_000, 200_000])
+def test_a_text_is_a_value_up_to_one_depth_wherever_it_is_read(depth: int) -> None:
+    deep = '{"a":[' * (depth // 2) + "[" * (depth % 2) + "1" + "]" * (depth % 2) + "]}" * (depth // 2)
+    value = exactjson.read_text(deep)
+    assert isinstance(value, bytes) == (depth > 200)
+    if depth > 200:
+        assert exactjson._is_deep(deep)
+    else:
+        assert not exactjson._is_deep(deep)
