@@ -193,3 +193,18 @@ def test_an_agent_that_does_nothing_twice_and_its_replay(tmp_path: Path) -> None
         said = desk.run(sys.executable, "replay.py").splitlines()
         assert said == ["mock: None", "mock: 12 degrees.", "mock: None", "mock: 12 degrees.", "live: 12 degrees."]
         assert len(server.requests) == 3
+
+
+# --- cache.md -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_cache_asks_only_once(tmp_path: Path) -> None:
+    path = program("cache.md", "python", tmp_path / "cached.py")
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    said = [
+        subprocess.run([sys.executable, path], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+        for _ in range(2)
+    ]
+    assert [one.returncode for one in said] == [0, 0]
+    assert said[0].stdout == said[1].stdout
+    assert [one.stderr.strip() for one in said] == ["0 model hits, 0 tool hits", "1 model hits, 1 tool hits"]
