@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 
 __all__ = [
     "APIS",
+    "ASIDE",
     "REQUEST_HEADERS",
     "add_paths",
     "api_of",
@@ -51,6 +52,10 @@ APIS: tuple[tuple[str, str], ...] = (
     ("cohere.rerank", r"/rerank"),
 )
 """Name of the API and how its paths end (a regular expression). Of several that fit, the longest counts; without a name it is no model call."""
+
+ASIDE = ("/api/agent-harnesses", "/v1/traces/ingest")
+"""Ends of paths that SDKs ask by themselves and do without when they can't be reached: a list of agents (huggingface_hub),
+the traces that the OpenAI Agents SDK uploads. In a replay they find no network, and the run goes on."""
 
 REQUEST_HEADERS = frozenset(
     {

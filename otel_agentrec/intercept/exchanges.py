@@ -22,7 +22,7 @@ from opentelemetry import context, trace
 from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.errors import ReplayDivergence, RunStopped
 from otel_agentrec.intercept.active import ACTIVE
-from otel_agentrec.intercept.endpoints import api_of, kept_request_headers, query_names
+from otel_agentrec.intercept.endpoints import ASIDE, api_of, kept_request_headers, query_names
 from otel_agentrec.intercept.protocol import (
     Exchange,
     ModelRequest,
@@ -101,6 +101,7 @@ def wanted(method: str, host: str, path: str) -> str | None:
 
     Raises:
         ReplayDivergence: it is no model call, and nothing else may be sent.
+        ConnectionRefusedError: the same, of a request that an SDK can do without.
     """
     if ACTIVE.wire is None and ACTIVE.models is None and not ACTIVE.forbid_unknown:
         return None
@@ -110,6 +111,8 @@ def wanted(method: str, host: str, path: str) -> str | None:
     if api is None and ACTIVE.forbid_unknown:
         if host in ACTIVE.allowed_hosts or host.rpartition(":")[0] in ACTIVE.allowed_hosts:
             return None
+        if path.endswith(ASIDE):
+            raise ConnectionRefusedError(f"{host}{path} is not asked while a recording is replayed")
         raise ReplayDivergence(
             f"{method} {host}{path} is no known model call, and nothing else is sent while a recording is replayed",
             "if it is one, name its path: OTEL_AGENTREC_WIRE_PATHS=GLOB; else allow its host",

@@ -505,6 +505,14 @@ def test_unknown_traffic_is_refused_but_to_allowed_hosts(http: Any, points: None
     assert len(server.bodies) == 2
 
 
+def test_what_an_sdk_can_do_without_finds_no_network_in_a_replay(http: Any, points: None) -> None:
+    path = "/v1/traces/ingest"
+    refused = pytest.raises(ConnectionRefusedError)
+    with serving(json_reply, path) as server, using(forbid_unknown=True), refused:
+        http.post(f"{server.url}{path}", json={})
+    assert server.bodies == []
+
+
 # --- our own failures ---------------------------------------------------------------------------------------------------
 
 
