@@ -1,0 +1,1 @@
+"""SDKs of model providers against a server that keeps the exact bytes it sent."""
