@@ -116,6 +116,8 @@ class NodeIoRecord:
     streamed: bool | None = None
     retries: list[dict[str, Json]] = field(default_factory=list)
     wire_ids: list[str] = field(default_factory=list)
+    wire: dict[str, Json] | None = None
+    """Of the last attempt on the wire: ``{rung, requestBytes, responseBytes, end, complete, flags}``."""
     answered_from: dict[str, Json] | None = None
     flags: list[str] = field(default_factory=list)
     attributes: dict[str, Json] | None = None

@@ -81,7 +81,7 @@ def _lines(records: Iterable[NodeIoRecord], room: int) -> Iterator[Text]:
     from rich.text import Text
 
     from otel_agentrec.cli.terminal import plain
-    from otel_agentrec.cli.wording import STATUS_STYLE, asked, clock, duration, said, tokens
+    from otel_agentrec.cli.wording import STATUS_STYLE, asked, clock, count, duration, on_wire, said, tokens
 
     for record in records:
         name = record.tool_name if record.node_type.value == "TOOL" else record.model_id
@@ -94,5 +94,7 @@ def _lines(records: Iterable[NodeIoRecord], room: int) -> Iterator[Text]:
             (f"{record.status:11}", STATUS_STYLE.get(record.status, "")),
             f"  {duration(record.duration_ms):>8}  ",
             (f"{tokens(record):18}  ", "dim"),
+            (f"{count(record.retry_count, 'retry', 'retries')}  " if record.retry_count else "", "yellow"),
+            (f"{told}  " if (told := on_wire(record)) else "", "dim"),
             words,
         )

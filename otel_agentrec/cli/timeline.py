@@ -16,6 +16,7 @@ from otel_agentrec.cli.wording import (
     duration,
     judged,
     moment,
+    on_wire,
     run_duration,
     run_notes,
     said,
@@ -153,6 +154,8 @@ def _rest(run: Run, record: NodeIoRecord) -> Text:
         parts.append((f"  {counted}", "dim"))
     if record.retry_count:
         parts.append((f"  {count(record.retry_count, 'retry', 'retries')}", "yellow"))
+    if record.wire is not None:
+        parts.append((f"  {on_wire(record)}", "dim"))
     if record.answered_from:
         parts.append(("  answered from a recording", "yellow"))
     if record.evaluations:

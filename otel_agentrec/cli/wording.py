@@ -24,6 +24,7 @@ __all__ = [
     "judged",
     "judgement",
     "moment",
+    "on_wire",
     "run_duration",
     "run_notes",
     "said",
@@ -86,6 +87,25 @@ def tokens(record: NodeIoRecord) -> str:
     if record.output_tokens is not None:
         parts.append(f"{record.output_tokens} out")
     return ", ".join(parts)
+
+
+def on_wire(record: NodeIoRecord) -> str:
+    """``wire 2.3/0.8 KB``: the exact sizes of request and response; with the rung where the call was not exactly this span's,
+    and with what is wrong. Empty when the wire was not seen."""
+    told = record.wire
+    if told is None:
+        return ""
+    sizes = "/".join(_kilobytes(told.get(key)) for key in ("requestBytes", "responseBytes"))
+    rung, flags = told.get("rung"), told.get("flags") or []
+    notes = [f"by {rung}".replace("_", " ")] if rung in ("ancestor", "response_id", "content") else []
+    notes += ["no span of its own"] if rung == "none" else []
+    notes += ["not complete"] if told.get("complete") is False else []
+    notes += [flag for flag in flags if flag in ("redacted", "withheld")]
+    return f"wire {sizes} KB" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _kilobytes(size: Json) -> str:
+    return f"{size / 1000:.1f}" if isinstance(size, int) else "-"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

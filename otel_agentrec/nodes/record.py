@@ -110,6 +110,7 @@ class Builder:
             keys=_keys(facts.get("keys"), wires),
             retries=retries,
             wire_ids=[wire.wire_id for wire in wires],
+            wire=wires[-1].brief() if wires else None,
             answered_from=s.answered_from,
             flags=sorted(set(flags)),
             attributes=facts.get("attributes"),

@@ -22,10 +22,14 @@ class Wire:
     __slots__ = (
         "attempt",
         "call",
+        "complete",
+        "end",
         "error",
+        "flags",
         "key",
         "place",
         "rung",
+        "sent",
         "size",
         "span",
         "started",
@@ -49,11 +53,27 @@ class Wire:
         self.error = text_or_none(error.get("type")) if isinstance(error, dict) else None
         self.size = size if type(size) is int else None
         self.key = text_or_none(told.get("key"))
+        sent, flags, complete = told.get("requestBytes"), told.get("flags"), told.get("complete")
+        self.sent = sent if type(sent) is int else None
+        self.end = text_or_none(told.get("end"))
+        self.complete = complete if isinstance(complete, bool) else None
+        self.flags = [x for x in flags if isinstance(x, str)] if isinstance(flags, list) else None
         self.started = int(started) if isinstance(started, str) and started.isdecimal() and len(started) < 40 else 0
 
     @property
     def order(self) -> tuple[int, Place]:
         return self.started, self.place
+
+    def brief(self) -> dict[str, Json]:
+        """What a record says of it."""
+        return {
+            "rung": self.rung,
+            "requestBytes": self.sent,
+            "responseBytes": self.size,
+            "end": self.end,
+            "complete": self.complete,
+            "flags": self.flags or [],
+        }
 
     @property
     def is_answer(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
-from otel_agentrec.capture.doctor import instrumentations, packages, place, program, switches
+from otel_agentrec.capture.doctor import instrumentations, packages, place, program, switches, wire
 from otel_agentrec.capture.doctor.finding import Finding, note
 from otel_agentrec.capture.doctor.interpreter import Interpreter, our_interpreter
 
@@ -37,6 +37,7 @@ def _all(asked: program.Program | None, python: Interpreter, environ: Environ) -
     if not content_is_off:
         yield from instrumentations.check_content(python, environ, asks=True)
         yield from instrumentations.recorded(python, environ, asks=True)
+    yield from wire.check_wire(environ, python)
     yield switches.check_sampler(environ)
     flat = any(one.maker == "openinference" for one in instrumentations.installed(python))
     yield from switches.check_limits(environ, flat)

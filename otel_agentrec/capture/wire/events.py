@@ -68,6 +68,7 @@ def payload_of(
         "rung": attempt.rung,
         "requestHeaders": [[name, value] for name, value in asked.headers.items()] or None,
         "request": request,
+        "requestBytes": len(asked.body),
         "key": key,
         "status": came.status,
         "headers": [[name, value] for name, value in came.headers if name.lower() not in _NOT_KEPT] or None,

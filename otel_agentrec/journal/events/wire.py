@@ -52,6 +52,8 @@ class WireRecorded(Payload):
     query: list[str] | None = None
     request_headers: list[list[str]] | None = None
     request: dict[str, Json] | None = None
+    request_bytes: int | None = None
+    """Length of the request body as it left."""
     key: str | None = None
     status: int | None = None
     headers: list[list[str]] | None = None
