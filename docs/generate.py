@@ -12,6 +12,7 @@ from otel_agentrec.capture.content import IN_CODE, SWITCHES
 from otel_agentrec.capture.dialects import DIALECTS
 from otel_agentrec.capture.metrics import COUNTERS, WRITE_DESCRIPTION, WRITE_DURATION
 from otel_agentrec.capture.ways import GAINS, WAYS
+from otel_agentrec.intercept.tools import adapters
 from otel_agentrec.settings import TABLE
 
 DOCS = Path(__file__).parent
@@ -64,7 +65,17 @@ def dialects() -> str:
     return "\n".join(rows)
 
 
-PARTS = {"dialects": dialects, "content": content, "settings": settings, "metrics": metrics, "ways": ways}
+def tools() -> str:
+    """The table of :mod:`otel_agentrec.intercept.tools`."""
+    rows = ["| package | checked with | intercepted at | told of a call | to know |", "|---|---|---|---|---|"]
+    for adapter in adapters():
+        rows.append(
+            f"| `{adapter.package}` | {adapter.checked} | {adapter.point} | {adapter.gives} | {adapter.beside or '–'} |"
+        )
+    return "\n".join(rows)
+
+
+PARTS = {"dialects": dialects, "content": content, "settings": settings, "metrics": metrics, "tools": tools, "ways": ways}
 
 
 def in_step(text: str) -> str:
