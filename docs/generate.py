@@ -75,7 +75,14 @@ def tools() -> str:
     return "\n".join(rows)
 
 
-PARTS = {"dialects": dialects, "content": content, "settings": settings, "metrics": metrics, "tools": tools, "ways": ways}
+PARTS = {
+    "dialects": dialects,
+    "content": content,
+    "settings": settings,
+    "metrics": metrics,
+    "tools": tools,
+    "ways": ways,
+}
 
 
 def in_step(text: str) -> str:

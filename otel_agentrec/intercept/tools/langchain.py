@@ -141,5 +141,5 @@ ADAPTER = ToolAdapter(
     point="`_run` and `_arun` of `BaseTool` and all its subclasses",
     checked="1.8.3 (langgraph 1.2.24)",
     gives="name, arguments without what is injected, call id; hand-offs of langgraph-supervisor and -swarm as containers",
-    beside="the tool span is not current there, so none is told. Nodes of a graph that are plain functions are not seen.",
+    beside="The tool span is not current there, so none is told. Nodes of a graph that are plain functions are not seen.",
 )

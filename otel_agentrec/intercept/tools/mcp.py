@@ -51,7 +51,7 @@ ADAPTER = ToolAdapter(
     package="mcp",
     modules={"mcp.client.session": patch},
     point="`ClientSession.call_tool`",
-    checked="1.30.0, 2.3.0",
+    checked="1.30.0, 2.1.1, 2.3.0",
     gives="name, arguments",
-    beside="only calls of tools: a session still starts its server, greets it and lists its tools.",
+    beside="Only calls of tools: a session still starts its server, greets it and lists its tools.",
 )

@@ -74,6 +74,6 @@ ADAPTER = ToolAdapter(
     point=f"`agents.tool.{FUNCTION}`",
     checked="0.24.0",
     gives="name, arguments, call id; agents as tools are told as containers",
-    beside="shell, computer, apply-patch and hosted tools, and hand-offs, are not seen. "
+    beside="Shell, computer, apply-patch and hosted tools, and hand-offs, are not seen. "
     "A tool's exception is recorded as the text that the SDK makes of it, unless `failure_error_function=None`.",
 )

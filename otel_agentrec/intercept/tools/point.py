@@ -25,7 +25,7 @@ from otel_agentrec.intercept.active import ACTIVE
 from otel_agentrec.intercept.protocol import SpanRef, ToolAnswerer, ToolCall, ToolOutcome
 from otel_agentrec.intercept.tools.codecs import Codec, handed_out, outcome_of, outcome_of_error, result_again
 from otel_agentrec.intercept.tools.running import Frame, enter, inside, leave, others_ended
-from otel_agentrec.journal.canonical import canonical_any, normalise
+from otel_agentrec.journal.canonical import normalise
 
 __all__ = ["POINT", "Point", "Seen"]
 
@@ -50,8 +50,8 @@ class Point:
         hook: the adapter's name.
         identify: gets what the wrapped function gets; None: not a tool call to be intercepted.
         codecs: of the framework's result types.
-        relays: calls of this hook are often made on behalf of a framework's tool (MCP). Inside a call of another hook with
-            the same arguments, whose name is or ends with this one's (``server__name``), it is that same call.
+        relays: calls of this hook are often made on behalf of a framework's tool, whose name then ends with this one's
+            (MCP: ``server__name``).
         answerer: gives whoever is asked; default: whoever answers in this process.
     """
 
@@ -230,10 +230,10 @@ class Point:
             seen = self.identify(*args, **kwargs)
             if seen is None:
                 return None
-            frame = Frame(self.hook, seen.name, canonical_any(seen.arguments))
+            arguments = normalise(seen.arguments)
+            frame = Frame(self.hook, seen.name, arguments)
             if any(self._is_part_of(outer, frame) for outer in inside() if outer.running):
                 return None
-            arguments = normalise(seen.arguments)
             call = ToolCall(self.hook, seen.name, arguments, seen.call_id, seen.kind, _current_span())
         except Exception as error:
             PROCESS.swallow(f"the tool hook {self.hook}", error)
@@ -246,11 +246,15 @@ class Point:
         return _Visit(self, answerer, answer if isinstance(answer, ToolCall) else call, frame)
 
     def _is_part_of(self, outer: Frame, inner: Frame) -> bool:
-        if outer.arguments != inner.arguments:
+        """A framework's tool of the same name passes on what it was given, and may add defaults and what it injects."""
+        if outer.hook == inner.hook:
+            return outer.name == inner.name and outer.arguments == inner.arguments
+        if not (outer.name == inner.name or (self.relays and outer.name.endswith(inner.name))):
             return False
-        return outer.name == inner.name or (
-            self.relays and outer.hook != inner.hook and outer.name.endswith(inner.name)
-        )
+        given, passed = outer.arguments, inner.arguments
+        if isinstance(given, dict) and isinstance(passed, dict):
+            return all(name in passed and passed[name] == value for name, value in given.items())
+        return bool(given == passed)
 
 
 @dataclass(slots=True)

@@ -79,5 +79,5 @@ ADAPTER = ToolAdapter(
     point="`ToolManager._raw_execute`, around its toolset",
     checked="2.68.0",
     gives="name, arguments, call id",
-    beside="output functions and tools of the provider are not seen.",
+    beside="Output functions and tools of the provider are not seen.",
 )

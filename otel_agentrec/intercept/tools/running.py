@@ -24,11 +24,11 @@ POLL = 0.01
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """A call that is being run. ``arguments``: canonical bytes."""
+    """A call that is being run. ``arguments``: as JSON."""
 
     hook: str
     name: str
-    arguments: bytes
+    arguments: Any
     running: bool = True
     stopping: bool = False
     """Something inside it was refused: nobody waits for it."""

@@ -61,5 +61,5 @@ ADAPTER = ToolAdapter(
     point="`Tool.__call__`, `MultiStepAgent.__call__`",
     checked="1.26.0",
     gives="name, arguments; managed agents as containers",
-    beside="no call id. Images and audio are not kept. Code that an agent runs outside this process is not seen.",
+    beside="No call id. Images and audio are not kept. Code that an agent runs outside this process is not seen.",
 )

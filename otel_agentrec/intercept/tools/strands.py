@@ -156,6 +156,6 @@ ADAPTER = ToolAdapter(
     point="`strands.tools.executors._executor._run_tool`",
     checked="1.62.0",
     gives="name, arguments, call id; agents as tools as containers",
-    beside="progress of an agent inside a tool is not sent again. A tool's exception is recorded with the error result "
+    beside="Progress of an agent inside a tool is not sent again. A tool's exception is recorded with the error result "
     "that Strands makes of it.",
 )

@@ -255,6 +255,25 @@ def test_a_relayed_call_is_that_of_the_tool_it_serves(outer: str, calls: int) ->
     assert len(keeper.asked) == calls
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "calls"),
+    [
+        ("a", {"x": 1, "y": "by default"}, 1),
+        ("a", {"x": 2, "y": "by default"}, 2),
+        ("a", {}, 2),
+        ("b", {"x": 1}, 2),
+    ],
+)
+def test_a_tool_of_the_same_name_that_a_framework_passes_its_call_on_to_is_that_call(
+    name: str, arguments: Any, calls: int
+) -> None:
+    decorated = Point("another", identify).sync(lambda name, arguments: 7)
+    keeper = Keeping()
+    with using(tools=keeper):
+        run("a", {"x": 1}, lambda: decorated(name, arguments))
+    assert len(keeper.asked) == calls
+
+
 def test_a_coroutine_given_by_a_plain_function_is_the_call() -> None:
     keeper = Keeping()
 
