@@ -248,15 +248,21 @@ def _unfit(effect: Effect) -> str | None:
 
 
 def _gone_past(calls: list[_Call]) -> list[Recorded]:
-    """Mark what the run went past: something in its lane began after it had ended."""
+    """Mark what the run went past: something in its lane, or in one around it, began after it had ended."""
     latest: dict[tuple[int, str], int] = defaultdict(lambda: -1)
     for call in calls:
         at = (call.attempt, call.made.lane)
         latest[at] = max(latest[at], call.since)
-    return [
-        replace(c.made, past=c.until is not None and latest[c.attempt, c.made.lane] >= c.until and c.until > c.since)
-        for c in calls
-    ]
+    made = []
+    for call in calls:
+        until, goes_on = call.until, max(latest[call.attempt, lane] for lane in _with_those_around(call.made.lane))
+        made.append(replace(call.made, past=until is not None and until > call.since and goes_on >= until))
+    return made
+
+
+def _with_those_around(lane: str) -> list[str]:
+    steps = lane.split("/")
+    return ["/".join(steps[:n]) for n in range(len(steps), 0, -1)]
 
 
 def _wires(recording: Recording) -> Iterator[tuple[str, WireSeen]]:
