@@ -172,6 +172,8 @@ class Tracker:
         if kind == Kind.AGENT:
             entry.outermost = not entry.is_under(Kind.AGENT)
         handed.apply(entry.key, facts)
+        if kind == Kind.MODEL and facts.asked is not None:  # a call that never ends is known by its key too
+            self._keys.add(kind, facts)
         if kind in (Kind.AGENT, Kind.TOOL):
             name = facts.agent_name if kind == Kind.AGENT else facts.tool_name
             entry.place = Place(name, facts.tool_call_id, facts.run_id, facts.session_id)

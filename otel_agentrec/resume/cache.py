@@ -161,10 +161,14 @@ class ResumeCache:
         """A streamed answer broke off; ``text`` is what it had said. It is no answer: the next call is made. Never raises."""
         what = self._shelf.read(asked_model, prompt)
         if what is not None:
-            with self._lock:
-                self._cuts[what.keys[0]] = text
-                while len(self._cuts) > MAX_CUTS:
-                    del self._cuts[next(iter(self._cuts))]
+            self.add_cut_stream(what.keys[0], text)
+
+    def add_cut_stream(self, key: str, text: str) -> None:
+        """:meth:`record_cut_stream` by the key of the prompt, made under this cache's secret."""
+        with self._lock:
+            self._cuts[key] = text
+            while len(self._cuts) > MAX_CUTS:
+                del self._cuts[next(iter(self._cuts))]
 
     def cut_stream(self, prompt: object) -> str | None:
         """What the streamed answer to a prompt had said when it broke off; None: none did since. Told once. Never raises."""

@@ -13,6 +13,7 @@ from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.effects import Effect
 from otel_agentrec.nodes.fold import fold
 from otel_agentrec.nodes.keys import KeyRing, NoKey
+from otel_agentrec.nodes.whole import lost_in
 from otel_agentrec.records import NodeIoRecord, NodeType
 from otel_agentrec.resume.choosing import Resumable, choose_root, resumables
 from otel_agentrec.resume.entries import Entry
@@ -51,7 +52,23 @@ def load(
         entry = _entry(call, store)
         if entry is not None:
             cache.add(entry)
+        elif (said := _said_before_it_broke(call)) is not None:
+            for key in call.keys:
+                cache.add_cut_stream(key, said)
     return cache
+
+
+def _said_before_it_broke(call: Recorded) -> str | None:
+    """What a model's answer had said when its stream, or the whole process, broke off; None: it did not."""
+    record = call.answer
+    if call.kind is not NodeType.MODEL or call.outcome not in (Outcome.CUT, Outcome.OPEN, Outcome.FAILED):
+        return None
+    if not isinstance(record, NodeIoRecord) or record.streamed is False:
+        return None
+    text = record.output_text
+    if call.outcome is Outcome.FAILED and not text:
+        return None
+    return text if text and lost_in(text) is None else ""
 
 
 def _any_root(found: list[Resumable], where: str, run: str) -> Resumable:

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -543,3 +547,31 @@ def test_a_cache_of_a_recording_goes_on_and_stops_at_what_nobody_knows(tmp_path:
         shop(ResumableToolExecutor(tools, cache), configure(tmp_path / "rec"))
     assert len(tools.effects) == 3
     assert (cache.tool_hits, cache.tool_misses) == (2, 0)
+
+
+BREAKING = """
+import os, signal, sys
+from otel_agentrec import AgentModelChunk, AgentPrompt, ResumableModelClient, ResumeCache, agent_run, configure
+
+class Model:
+    def create_stream(self, prompt, listener):
+        listener.on_chunk(AgentModelChunk("text", "Ye"))
+        if sys.argv[2] == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise ConnectionError("the stream broke off")
+
+prompt = AgentPrompt("m", "Will it rain?")
+with configure(sys.argv[1]), agent_run("planner") as run, run.step() as step, step.model_call(prompt) as call:
+    ResumableModelClient(Model(), ResumeCache()).create_stream(prompt, call)
+"""
+
+
+@pytest.mark.parametrize(("how", "said"), [("killed", ""), ("broken", "Ye")])
+def test_a_stream_that_a_crash_cut_is_told_of_before_the_first_live_piece(tmp_path: Path, how: str, said: str) -> None:
+    argv = [sys.executable, "-c", BREAKING, str(tmp_path / "rec"), how]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": "."})
+    assert done.returncode == (-signal.SIGKILL if how == "killed" else 1), done.stderr
+    model, ear = Model(), Ear()
+    ResumableModelClient(model, ResumeCache.from_recording(tmp_path / "rec")).create_stream(PROMPT, ear)
+    assert ear.chunks == [AgentModelChunk("restart", said), *CHUNKS]
+    assert model.asked == 1
