@@ -71,9 +71,11 @@ def _try_out(module: Any) -> None:
     """Raises when this version lacks something that is needed here."""
     if "middlewares" not in inspect.signature(module.ClientSession._request).parameters:
         raise NotImplementedError("has no client middlewares (3.12 has)")
-    session = inspect.getsource(module.ClientSession.__init__)
+    if not hasattr(module.payload.Payload, "as_bytes"):
+        raise NotImplementedError("has no way to read a request's body (later versions of 3.12 have)")
+    known = inspect.unwrap(module.ClientSession.__init__).__code__.co_names
     for name in ("_middlewares", "_auto_decompress"):
-        if f"self.{name}" not in session:
+        if name not in known:
             raise AttributeError(f"ClientSession has no {name}")
     for name in _READER:
         if name != "_buffer":
@@ -191,6 +193,7 @@ class _Connected:
     """What a reader wants of a connection."""
 
     connected = True
+    _reading_paused = False
 
     def pause_reading(self, *_: Any, **__: Any) -> None: ...
 

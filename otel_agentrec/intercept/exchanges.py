@@ -228,16 +228,17 @@ class Attempt:
         Args:
             how: ``eof``, ``closed``, ``error`` or ``gone``, as in :class:`RecordedResponse`.
         """
-        if _OPEN.pop(id(self), None) is None:
-            return
         try:
+            if _OPEN.pop(id(self), None) is None:
+                return
             said = None if error is None else {"type": type(error).__name__, "message": _message(error)}
             response = RecordedResponse(
                 self.status, tuple(self.headers), tuple(self.chunks), how, error=said, decoded=self.decoded
             )
             self._observer.ended(Exchange(self.request, response, time.time_ns(), answered=self.answered))
         except Exception as trouble:
-            PROCESS.swallow("an observer of the wire", trouble)
+            if PROCESS is not None:  # the interpreter takes modules apart while finalisers still run
+                PROCESS.swallow("an observer of the wire", trouble)
 
 
 def begin(request: ModelRequest, *, answered: bool = False) -> Attempt | None:

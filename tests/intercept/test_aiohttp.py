@@ -196,3 +196,20 @@ def test_a_defect_of_the_point_lets_the_call_pass(watcher: Watcher, monkeypatch:
             monkeypatch.setattr(f"otel_agentrec.intercept.aiohttp_points.{place}", broken)
             assert post(server.url + CHAT) == REPLY
             monkeypatch.undo()
+
+
+def test_under_httpx_it_is_one_exchange_of_httpx(watcher: Watcher) -> None:
+    httpx = pytest.importorskip("httpx", reason="httpx is not installed")
+    adapter = pytest.importorskip("httpx_aiohttp", reason="httpx-aiohttp is not installed")
+
+    async def ask(url: str) -> list[bytes]:
+        client = httpx.AsyncClient(transport=adapter.AiohttpTransport())
+        async with client, client.stream("POST", url, json=ASK) as reply:
+            return [part async for part in reply.aiter_raw()]
+
+    with serving(slow_stream) as server:
+        assert b"".join(asyncio.run(ask(server.url + CHAT))) == b"".join(EVENTS)
+    assert watcher.only.request.library == "httpx"
+    assert watcher.only.response.end == "eof"
+    with using(models=Tape(watcher.seen)):
+        assert b"".join(asyncio.run(ask(server.url + CHAT))) == b"".join(EVENTS)
