@@ -212,5 +212,24 @@ def gzip_reply(handler: Handler) -> None:
     handler.whole(gzip.compress(REPLY), content_encoding="gzip")
 
 
+class Paced:
+    """A route that sends an event every 50 ms and keeps when it sent each (``time.perf_counter()``)."""
+
+    def __init__(self) -> None:
+        self.sent: list[float] = []
+
+    def __call__(self, handler: Handler) -> None:
+        handler.stream(self._events(), pause=0.05)
+
+    def _events(self) -> Iterator[bytes]:
+        for event in EVENTS:
+            yield event
+            self.sent.append(time.perf_counter())
+
+    def were_not_held_up(self, arrived: Sequence[float]) -> bool:
+        """Whether each event but the last ones had arrived before the server sent the one after the next."""
+        return all(at < later for at, later in zip(arrived, self.sent[2:], strict=False))
+
+
 def event_stream(handler: Handler) -> None:
     handler.stream(EVENTS, pause=0.002)
