@@ -38,7 +38,8 @@ class EffectLog:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = weakref.ref(recorder)
         self._ring: KeyRing | None = None
-        self._begun: dict[str, CallPlace] = {}
+        self._begun: dict[str, tuple[CallPlace, bool]] = {}
+        """effect id -> its place, and whether it must be durable"""
 
     @property
     def recorder(self) -> Recorder:
@@ -76,7 +77,7 @@ class EffectLog:
         effect_id: str | None = None,
         trace: dict[str, Json] | None = None,
     ) -> str:
-        """A tool is about to run. Returns the effect's id when that is on disk.
+        """A tool is about to run. Returns the effect's id when that is on disk (of one that only reads: when it was told).
 
         Args:
             root: id of the first attempt's run; default: this is the first.
@@ -103,23 +104,23 @@ class EffectLog:
             hook=hook,
         )
         try:
-            self._write(begun, place)
+            self._write(begun, place, effect is not False)
         except LedgerUnavailable as error:
             if isinstance(error.__cause__, NotSynced):  # it may yet be found on disk
                 why = "its intent could not be made durable, so the tool was not called"
                 settled = EffectResolved(effect_id, "not_done", by="otel-agentrec", reason=why)
                 self.recorder.edge.write(_event(settled, place))
             raise
-        self._begun[effect_id] = place
+        self._begun[effect_id] = place, effect is not False
         return effect_id
 
     def done(self, effect_id: str, output: Json = None, codec: str | None = None) -> None:
         """The tool returned. Raises LedgerUnavailable: nobody knows it, and the result must not be used."""
-        self._write(EffectDone(effect_id, output, codec), self._begun.pop(effect_id, None))
+        self._write(EffectDone(effect_id, output, codec), *self._begun.pop(effect_id, (None, True)))
 
     def failed(self, effect_id: str, error: Json, codec: str | None = None) -> None:
         """The tool raised ``{type, module, message, …}``. Raises LedgerUnavailable."""
-        self._write(EffectFailed(effect_id, error, codec), self._begun.pop(effect_id, None))
+        self._write(EffectFailed(effect_id, error, codec), *self._begun.pop(effect_id, (None, True)))
 
     def cut_off(self, effect_id: str) -> None:
         """The tool was cut off: nothing is written, so its outcome reads as unknown."""
@@ -142,8 +143,12 @@ class EffectLog:
         event.run = place.run
         return self.recorder.edge.write_durably(event)
 
-    def _write(self, payload: Payload, place: CallPlace | None) -> None:
-        self.recorder.edge.write_durably(_event(payload, place))
+    def _write(self, payload: Payload, place: CallPlace | None, durable: bool = True) -> None:
+        edge = self.recorder.edge
+        if durable:
+            edge.write_durably(_event(payload, place))
+        else:  # what only reads may be lost: it is read again
+            edge.write(_event(payload, place))
 
 
 _LOGS: weakref.WeakKeyDictionary[Recorder, EffectLog] = weakref.WeakKeyDictionary()

@@ -524,3 +524,15 @@ def test_it_gets_through_a_task_group(recorder: Recorder, tmp_path: Path) -> Non
     (error,) = caught.value.exceptions  # type: ignore[attr-defined]
     assert isinstance(error, UnknownOutcomeError)
     assert ended == ["beside"]
+
+
+def test_what_only_reads_waits_for_no_disk(recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @resumable_tool(effect=False)
+    def read(x: int) -> int:
+        return x
+
+    with agent_run("a"):
+        read(1)
+        monkeypatch.setattr(os, "fsync", lambda fd: pytest.fail("nobody needs to wait"))
+        assert read(2) == 2
+    assert [(e.effect, e.state) for e in ledger(tmp_path)] == [(False, "done")] * 2
