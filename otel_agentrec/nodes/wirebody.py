@@ -39,7 +39,7 @@ SHORT = 128
 """A text of fewer characters stays with the rest."""
 FEW = 24
 """So many chunks are told one by one; more are packed."""
-MAX_BODY = 256 << 20
+MAX_BODY = 64 << 20
 """Most bytes that a packed body may come to; more is hostile."""
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 __all__ = ["decoded"]
 
+MAX_PLAIN = 64 << 20
+"""Most bytes that a body may come to; more is hostile, and is not looked at."""
+
 
 def decoded(body: bytes, encoding: str | None) -> bytes | None:
     """The plain body, as far as it came: what was cut off is missing. None: nobody here can decode it.
@@ -27,16 +30,22 @@ def _one(body: bytes, name: str) -> bytes | None:
         return body
     try:
         if name in ("gzip", "x-gzip"):
-            return zlib.decompressobj(wbits=31).decompress(body)
+            return _inflated(body, 31)
         if name == "deflate":
             try:
-                return zlib.decompressobj().decompress(body)
+                return _inflated(body, 15)
             except zlib.error:
-                return zlib.decompressobj(wbits=-15).decompress(body)
+                return _inflated(body, -15)
         maker = _makers.get(name)
         return maker(body) if maker is not None else None
     except Exception:  # each library has errors of its own
         return None
+
+
+def _inflated(body: bytes, bits: int) -> bytes | None:
+    inflater = zlib.decompressobj(wbits=bits)
+    plain = inflater.decompress(body, MAX_PLAIN)
+    return None if inflater.unconsumed_tail else plain
 
 
 def _brotli(body: bytes) -> bytes | None:

@@ -13,6 +13,7 @@ import pytest
 
 from otel_agentrec.nodes.exchange import RecordedResponse
 from otel_agentrec.nodes.read import read_nodes
+from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink
 from otel_agentrec.nodes.wire import Unanswerable, read_wire
 from tests.capture.recording import contents, events
 from tests.capture.wire.making import AGENT, EVENTS, Wired, answer, answered, attributes, body_of, said
@@ -260,3 +261,20 @@ def test_nothing_is_left_behind(live: Wired) -> None:
     assert sum(1 for t in threading.enumerate() if t.name == "otel-agentrec-wire") == 1
     live.recorder.shutdown()
     assert live.recorder.stats()["swallowed"] == 0
+
+
+def test_a_sink_is_told_of_the_wire_and_sees_no_secret(tmp_path: Path) -> None:
+    sink = InMemoryIoCaptureSink()
+    live = Wired(tmp_path / "rec", sinks=[sink])
+    with live.tracer.start_as_current_span("chat m", attributes=attributes("Hi?")) as span:
+        live.call(body_of("Hi?"), answer(said("Hello.")))
+        span.set_attributes(answered("Hello."))
+    live.call(body_of(f"It is {SECRET}"), answer(said(f"Is it {SECRET}?", ident="r2")))
+    live.recorder.shutdown()
+    told = {record.record_id: record for record in sink.records()}
+    read = {record.record_id: record for record in read_nodes(live.path)}
+    assert told.keys() == read.keys()
+    for ident, record in read.items():
+        assert told[ident].wire_ids == record.wire_ids
+        assert told[ident].outputs == record.outputs
+        assert SECRET not in json.dumps(told[ident].to_json())

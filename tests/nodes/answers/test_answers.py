@@ -137,6 +137,12 @@ def test_encodings_are_undone_and_a_cut_one_gives_what_came(encoding: str, pack:
     assert body.startswith(decoded(packed[:-20], encoding) or b"-")
 
 
+def test_a_body_that_grows_without_bound_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("otel_agentrec.nodes.answers.decoding.MAX_PLAIN", 1000)
+    assert decoded(gzip.compress(bytes(1000)), "gzip") == bytes(1000)
+    assert decoded(gzip.compress(bytes(100_000)), "gzip") is None
+
+
 def test_what_nobody_can_decode_is_not_guessed() -> None:
     assert decoded(b"abc", "zip9") is None
     assert decoded(b"no gzip", "gzip") is None
