@@ -2,15 +2,16 @@
 
 import os
 
-import anthropic_server
 import scene
 from anthropic import Anthropic, beta_tool
 
+from otel_agentrec.demo.server import ScriptedServer
+
 os.environ.setdefault("ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE", "content")  # without it: no words, only numbers
 
-with scene.recorded(), anthropic_server.serving(scene.SCRIPT) as scripted:
+with scene.recorded(), ScriptedServer(scene.SCRIPT) as server:
     if "ANTHROPIC_BASE_URL" not in os.environ:
-        os.environ["ANTHROPIC_BASE_URL"], os.environ["ANTHROPIC_API_KEY"] = scripted, "none"
+        os.environ["ANTHROPIC_BASE_URL"], os.environ["ANTHROPIC_API_KEY"] = server.url, "none"
     runner = Anthropic().beta.messages.tool_runner(
         model="claude-sonnet-4-5",
         max_tokens=1024,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import environments
 
-SHARED = {"anthropic_server", "environments", "run_all", "scene"}
+SHARED = {"environments", "run_all", "scene"}
 NODE = {"vercel_ai"}
 NAMES = sorted(path.stem for path in environments.HERE.glob("*.py") if path.stem not in SHARED)
 SECONDS = 120
