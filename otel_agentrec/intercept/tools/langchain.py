@@ -140,6 +140,6 @@ ADAPTER = ToolAdapter(
     modules={"langchain_core.tools.base": patch},
     point="`_run` and `_arun` of `BaseTool` and all its subclasses",
     checked="1.8.3 (langgraph 1.2.24)",
-    gives="name, arguments without what is injected, call id; hand-offs of langgraph-supervisor and -swarm as containers",
+    gives="name, arguments without what is injected but with defaults, call id; hand-offs of langgraph-supervisor and -swarm as containers",
     beside="The tool span is not current there, so none is told. Nodes of a graph that are plain functions are not seen.",
 )

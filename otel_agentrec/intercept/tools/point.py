@@ -1,8 +1,8 @@
 """The one place through which every intercepted tool call goes: ask, run or hand out, tell.
 
 An adapter makes a :class:`Point` and wraps the function that runs a tool of its framework, in the form that the function
-has: :meth:`Point.sync`, :meth:`Point.coroutine`, :meth:`Point.generator` (an async generator), :meth:`Point.iterator` (a plain one). While nobody answers
-(``ACTIVE.tools`` is None) a wrapped function costs one look.
+has: :meth:`Point.sync`, :meth:`Point.coroutine`, :meth:`Point.generator` (an async generator), :meth:`Point.iterator` (a
+plain one). While nobody answers (``ACTIVE.tools`` is None) a wrapped function costs one look.
 
 What an answerer raises reaches the program; an Exception of the adapter never does: the call then goes by unseen, and is
 counted, unless what is unknown is forbidden (``ACTIVE.forbid_unknown``: a replay), where it is refused.

@@ -6,12 +6,14 @@ from typing import Any
 
 from langchain.agents import create_agent
 from langchain.tools import ToolRuntime
-from langchain_core.tools import tool
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, tool
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from openinference.instrumentation.langchain import LangChainInstrumentor
 
+from otel_agentrec.resume.tools import resumable_tool
 from tests.frameworks.tool_agents import cases, stage
 
 LangChainInstrumentor().instrument()
@@ -86,7 +88,34 @@ def text_of_errors(base_url: str) -> str:
     return " / ".join(ask(built, question, stream=False) for question in (stage.TROUBLE, stage.SIMPLE))
 
 
+def decorated(base_url: str) -> str:
+    """A decorated function, whose call has a default beside what the model gave."""
+
+    @tool
+    @resumable_tool
+    def weather(place: str, unit: str = "mm") -> str:
+        """The forecast of a place."""
+        return f"{stage.weather(place)}, 2 {unit}"
+
+    return ask(create_agent(model(base_url), [weather, last_train]), stage.QUESTION, stream=False)
+
+
+def own_class(base_url: str) -> str:
+    """A tool of a class that is made after its framework was patched, run on an event loop."""
+
+    class Weather(BaseTool):
+        name: str = "weather"
+        description: str = "The forecast of a place."
+
+        def _run(self, place: str, config: RunnableConfig) -> tuple[str, float]:
+            return stage.weather(place), 2.0
+
+    return ask(create_agent(model(base_url), [Weather(), last_train]), stage.QUESTION, stream=True)
+
+
 CASES = {
+    "decorated": decorated,
+    "own class": own_class,
     "nested": nested,
     "beside": beside,
     "beside on threads": beside_on_threads,
