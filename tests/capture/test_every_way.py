@@ -80,6 +80,7 @@ NEW_EACH_TIME = frozenset(
         "startedAtEpochMs",
         "capturedAtEpochMs",
         "durationMs",
+        "keys",
     ]
 )
 NEEDS_FILE = {FILE_EXPORTER, INSTRUMENTOR}
