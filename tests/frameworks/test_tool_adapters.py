@@ -38,10 +38,10 @@ NOWHERE = {"name": "last_train", "arguments": {"start": "Nowhere", "to": "Oslo"}
 pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(environments.SETUP_SECONDS + 4 * SECONDS)]
 
 
-def play(framework: str, mode: str, file: Path) -> dict[str, Any]:
+def play(framework: str, mode: str, file: Path, program: str = "tool_agents") -> dict[str, Any]:
     python = environments.python_with(HERE / "requirements" / f"{FRAMEWORKS[framework]}.txt")
     done = subprocess.run(
-        [python, "-m", "tests.frameworks.tool_agents", framework, mode, file],
+        [python, "-m", f"tests.frameworks.{program}", framework, mode, file],
         env=environments.environment(),
         cwd=HERE.parents[1],
         capture_output=True,
@@ -103,3 +103,46 @@ def test_a_stopped_run_ends_at_once_and_its_model_is_told_nothing(twice: tuple[s
     stopped = "raised otel_agentrec.errors.UnknownOutcomeError: nobody knows whether weather happened"
     assert (answered["done"]["stopped"], answered["done"]["stopped streamed"]) == (stopped, stopped)
     assert answered["done"]["stopped requests"] == 2
+
+
+# --- special cases, in the modes of tool_agents/cases.py --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=FRAMEWORKS)
+def special(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Mode → special case → what it did."""
+    file = tmp_path_factory.mktemp(request.param) / "outcomes.json"
+    kept = play(request.param, "keep", file, "tool_agents.cases")
+    modes = {**kept, **play(request.param, "answer,inner,stop", file, "tool_agents.cases")}
+    return {
+        mode: {name: case for name, case in cases.items() if name not in ("whole", "streamed", "trouble")}
+        for mode, cases in modes.items()
+    }
+
+
+def parts(said: str) -> list[str]:
+    """What tools gave, in any order: some frameworks take results as they come."""
+    return sorted(said.replace("They gave: ", "; ").split("; "))
+
+
+def test_special_cases_go_as_they_went_when_they_are_answered(special: dict[str, Any]) -> None:
+    for mode in ("answer", "inner"):
+        for name, case in special[mode].items():
+            assert (parts(case["said"]), case["ran"]) == (parts(special["keep"][name]["said"]), []), (mode, name)
+    assert {name: len(case["calls"]) for name, case in special["inner"].items()} == {
+        name: len(case["calls"]) for name, case in special["keep"].items()
+    }
+
+
+def test_an_agent_that_is_a_tool_is_answered_as_a_whole_or_runs_again(special: dict[str, Any]) -> None:
+    names = {mode: [call[1] for call in cases["nested"]["calls"]] for mode, cases in special.items()}
+    both = ["expert", "weather"]
+    assert names == {"keep": both, "answer": ["expert"], "inner": both, "stop": both}
+
+
+def test_a_refusal_cuts_no_tool_beside_it(special: dict[str, Any]) -> None:
+    refused = "raised UnknownOutcomeError: nobody knows whether weather happened"
+    for name in ("nested", "beside"):
+        assert special["stop"][name]["said"] == refused
+    assert special["stop"]["beside"]["ran"] == ["ferry"]
+    assert [case["cut"] for case in special["stop"].values() if case["cut"]] == []

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from otel_agentrec.intercept.active import ACTIVE
 from otel_agentrec.intercept.tools.point import POINT
+from otel_agentrec.intercept.tools.running import refused_last
 
 __all__ = ["Note", "Notes", "stands_for"]
 
@@ -44,7 +45,7 @@ class Notes:
         return note if note is not None and note.tool is tool else None
 
     def coroutine(self, original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        """Wrap an outer ``async def``."""
+        """Wrap an outer ``async def``. A refusal, which the inner function may raise in a thread, leaves it last."""
 
         async def call(*args: Any, **kwargs: Any) -> Any:
             if ACTIVE.tools is None:
@@ -59,7 +60,7 @@ class Notes:
             finally:
                 self._current.reset(token)
 
-        return stands_for(original, call)
+        return stands_for(original, refused_last(call))
 
 
 def stands_for(original: Callable[..., Any], ours: _Ours) -> _Ours:
