@@ -191,7 +191,7 @@ def _payload(cls: type[Payload]) -> Schema:
     required: list[str] = []
     for field, (name, key) in zip(dataclasses.fields(cls), keys_of(cls), strict=True):
         how = cls.content.get(key)
-        properties[key] = _CONTENT[how] if how else _KNOWN.get(key) or _of_type(hints[name])
+        properties[key] = _CONTENT[how] if how else _KNOWN.get(key) or _holder(cls, key) or _of_type(hints[name])
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             required.append(key)
     if cls.event_type == "NODE_STARTED":  # the one key that is there though nothing is known
@@ -208,6 +208,19 @@ def _payload(cls: type[Payload]) -> Schema:
     schema = _closed(properties, required)
     about = _about(cls)
     return {"description": about, **schema} if about else schema
+
+
+def _holder(cls: type[Payload], key: str) -> Schema | None:
+    """A value that is no content itself but holds some under names that are known; None for any other."""
+    held = {path[len(key) + 1 :]: how for path, how in cls.content.items() if path.startswith(f"{key}.")}
+    if not held:
+        return None
+    inside: Schema = {
+        "type": "object",
+        "properties": {name: _CONTENT[how] for name, how in held.items()},
+        "additionalProperties": _ref("value"),
+    }
+    return {"anyOf": [inside, _ref("mark")]}
 
 
 def _facts() -> Schema:
