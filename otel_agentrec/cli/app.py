@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resolve": ("otel_agentrec.cli.resolve", "Say what became of an effect whose outcome is unknown."),
     "why-miss": ("otel_agentrec.cli.why_miss", "Say why a request is not answered from a recording."),
     "diff": ("otel_agentrec.cli.diff", "Compare two runs: where they part, and every call that differs."),
+    "compare": ("otel_agentrec.cli.compare", "Put recorded prompts to other models (live) and compare the answers."),
     "verify": ("otel_agentrec.cli.verify", "Check that nothing in a recording was changed."),
 }
 """Command -> (module that holds it under the name ``command``, one line of help)."""

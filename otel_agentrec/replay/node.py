@@ -32,7 +32,7 @@ from otel_agentrec.prompts import (
     ModelStreamListener,
 )
 from otel_agentrec.records import NodeIoRecord, NodeType
-from otel_agentrec.replay.compare import Comparison, compared
+from otel_agentrec.replay.compare import Comparison, Trial, compared
 
 __all__ = ["NodeReplayer"]
 
@@ -109,8 +109,18 @@ class NodeReplayer:
         """
         return client.create(self._prompt(record, "replay_model_live"))
 
-    def compare_live(self, record: NodeIoRecord, clients: Mapping[str, ModelClient], *, repeats: int = 1) -> Comparison:
+    def compare_live(
+        self,
+        record: NodeIoRecord,
+        clients: Mapping[str, ModelClient],
+        *,
+        repeats: int = 1,
+        told: Callable[[Trial], object] | None = None,
+    ) -> Comparison:
         """Put the recorded prompt to several models, ``repeats`` times each. What a client raises is its result.
+
+        Args:
+            told: hears each trial as it comes.
 
         Raises:
             ValueError: ``inputs`` hold no whole AgentPrompt; ``repeats`` is below 1.
@@ -122,7 +132,7 @@ class NodeReplayer:
             recorded = self.replay_model_mock(record)
         except (RecordedError, ValueError):
             recorded = None
-        return compared(prompt, recorded, clients, repeats)
+        return compared(prompt, recorded, clients, repeats, told)
 
     def replay_tool_mock(self, record: NodeIoRecord) -> AgentToolResult:
         """The result as it was; no tool runs. A tool that failed gives a result that says so.
@@ -161,6 +171,14 @@ class NodeReplayer:
         _whole(call.arguments, record, "call")
         output = getattr(reinvoke, "execute", reinvoke)(call)
         return _awaited(call, output) if inspect.isawaitable(output) else _result(call, output)
+
+    def prompt(self, record: NodeIoRecord) -> AgentPrompt:
+        """The recorded prompt, as a live replay asks it.
+
+        Raises:
+            ValueError: ``inputs`` hold no whole AgentPrompt.
+        """
+        return self._prompt(record, "a live replay")
 
     def _prompt(self, record: NodeIoRecord, method: str) -> AgentPrompt:
         _check(record, NodeType.MODEL, method)
