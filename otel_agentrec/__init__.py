@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from otel_agentrec.session.log import SessionLog
     from otel_agentrec.session.policy import CONVERSATION, Policy, with_compaction, with_tools
     from otel_agentrec.session.snapshot import AgentSessionSnapshot
+    from otel_agentrec.session.sqlstore import SqlAgentSessionStore
     from otel_agentrec.session.stores import AgentSessionStore, FileAgentSessionStore
 
 _ROOMS = {
@@ -104,6 +105,7 @@ _ROOMS = {
     "session.log": ["SessionLog"],
     "session.policy": ["CONVERSATION", "Policy", "with_compaction", "with_tools"],
     "session.snapshot": ["AgentSessionSnapshot"],
+    "session.sqlstore": ["SqlAgentSessionStore"],
     "session.stores": ["AgentSessionStore", "FileAgentSessionStore"],
     "journal.store": ["EventStore", "FileEventStore", "SequenceConflict"],
     "resume.clients": [
@@ -164,6 +166,7 @@ __all__ = [
     "ResumeCache",
     "SequenceConflict",
     "SessionLog",
+    "SqlAgentSessionStore",
     "ToolExecutor",
     "UnknownEffect",
     "VerifyReport",

@@ -22,6 +22,7 @@ __all__ = [
     "ReplayDivergence",
     "ResumeDivergence",
     "RunStopped",
+    "StoreUnavailable",
     "ToolNotIntercepted",
     "UnknownOutcomeError",
     "UsageError",
@@ -77,6 +78,12 @@ class RecordingBusy(AgentRecError):
     """Another process holds the lock that is needed."""
 
     default_hint = "wait for the other process to end, or give it its own directory"
+
+
+class StoreUnavailable(AgentRecError):
+    """The database of a store can't be reached, or can't be used."""
+
+    default_hint = "check that the server runs, and host, port, user, password and database in the URL"
 
 
 class RecordingTampered(AgentRecError):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from otel_agentrec.errors import RecordingUnreadable
 
-__all__ = ["AgentSessionSnapshot"]
+__all__ = ["AgentSessionSnapshot", "from_bytes", "to_bytes"]
 
 Json = Any
 
@@ -60,3 +61,22 @@ class AgentSessionSnapshot:
             lists["compactions"],
             version if type(version) is int else len(lists["events"]),
         )
+
+
+def to_bytes(snapshot: AgentSessionSnapshot) -> bytes:
+    """A snapshot as stores keep it: JSON in UTF-8, lone surrogates as they are."""
+    data = json.dumps(snapshot.to_json(), ensure_ascii=False, separators=(",", ":"))
+    return data.encode("utf-8", "surrogatepass")
+
+
+def from_bytes(data: bytes) -> AgentSessionSnapshot:
+    """The inverse of :func:`to_bytes`.
+
+    Raises:
+        RecordingUnreadable: it is no snapshot.
+    """
+    try:
+        value = json.loads(data.decode("utf-8", "surrogatepass"))
+    except (AttributeError, ValueError, RecursionError) as e:
+        raise RecordingUnreadable(f"this is no snapshot of a session: {e}") from None
+    return AgentSessionSnapshot.from_json(value)

@@ -7,7 +7,6 @@ the calls that it has made.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from urllib.parse import quote, unquote
 from otel_agentrec.errors import AgentRecError, RecordingBusy, RecordingUnreadable, UsageError
 from otel_agentrec.journal.locks import try_lock
 from otel_agentrec.journal.wholefile import replace_file
-from otel_agentrec.session.snapshot import AgentSessionSnapshot
+from otel_agentrec.session.snapshot import AgentSessionSnapshot, from_bytes, to_bytes
 
 __all__ = ["AgentSessionStore", "FileAgentSessionStore", "StaleSnapshot"]
 
@@ -79,8 +78,7 @@ class FileAgentSessionStore:
             except RecordingUnreadable:
                 before = None  # a damaged file is no reason to lose the session
             refuse_stale(before, snapshot)
-            data = json.dumps(snapshot.to_json(), ensure_ascii=False, separators=(",", ":"))
-            replace_file(path, data.encode("utf-8", "surrogatepass"))
+            replace_file(path, to_bytes(snapshot))
 
     def load(self, session_id: str) -> AgentSessionSnapshot | None:
         path = self._path(session_id)
@@ -89,8 +87,8 @@ class FileAgentSessionStore:
         except FileNotFoundError:
             return None
         try:
-            snapshot = AgentSessionSnapshot.from_json(json.loads(data.decode("utf-8", "surrogatepass")))
-        except (ValueError, RecursionError, RecordingUnreadable) as e:
+            snapshot = from_bytes(data)
+        except RecordingUnreadable as e:
             raise RecordingUnreadable(
                 f"{path} is damaged: {e}", "take it from a backup, or delete it to begin the session anew"
             ) from None
@@ -138,6 +136,11 @@ class FileAgentSessionStore:
 def refuse_stale(before: AgentSessionSnapshot | None, snapshot: AgentSessionSnapshot) -> None:
     """Raises StaleSnapshot if ``before`` is later than ``snapshot``."""
     if before is not None and before.version > snapshot.version:
-        raise StaleSnapshot(
-            f"session {snapshot.session_id} was saved with {before.version} events, this snapshot has {snapshot.version}"
-        )
+        raise stale(snapshot, before.version)
+
+
+def stale(snapshot: AgentSessionSnapshot, version: int) -> StaleSnapshot:
+    """The error of saving a snapshot over a later one of that version."""
+    return StaleSnapshot(
+        f"session {snapshot.session_id} was saved with {version} events, this snapshot has {snapshot.version}"
+    )

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from otel_agentrec.errors import RecordingUnreadable, UsageError
 from otel_agentrec.session.snapshot import AgentSessionSnapshot
+from otel_agentrec.session.sqlstore import SqlAgentSessionStore
 from otel_agentrec.session.stores import AgentSessionStore, FileAgentSessionStore, StaleSnapshot
 
-TWINS: dict[str, Callable[[Path], AgentSessionStore]] = {"file": FileAgentSessionStore}
+ROOT = Path(__file__).parents[2]
+TWINS: dict[str, Callable[[Path], AgentSessionStore]] = {
+    "file": FileAgentSessionStore,
+    "sqlite": lambda path: SqlAgentSessionStore(f"sqlite:///{path}.db"),
+}
 
 
-@pytest.fixture(params=sorted(TWINS))
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> AgentSessionStore:
-    return TWINS[request.param](tmp_path / "store")
+@pytest.fixture(params=[*sorted(TWINS), pytest.param("postgres", marks=pytest.mark.servers)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentSessionStore]:
+    if request.param in TWINS:
+        yield TWINS[request.param](tmp_path / "store")
+    else:
+        server = request.getfixturevalue("postgres")
+        with SqlAgentSessionStore(server.url, table=f"t{uuid4().hex}") as held:
+            yield held
 
 
 def snapshot(id: str = "s", version: int = 1, memory: str = "hello") -> AgentSessionSnapshot:
@@ -37,7 +47,8 @@ def test_what_was_saved_comes_back(store: AgentSessionStore) -> None:
 
 
 def test_ids_that_look_alike_are_told_apart(store: AgentSessionStore) -> None:
-    ids = ["a/b", "a_b", "a%2Fb", "A", "a", "..", ".lock", "Ä", "' OR 1=1 --", "x" * 150]
+    ids = ["a/b", "a_b", "a%2Fb", "A", "a", " a", "a ", "..", ".lock", "Ä", "A\u0308", "阿星", "' OR 1=1 --", "x" * 150]
+    ids += ["\0", "a\0b", "\udc80", "\ud83d\ude00", "\U0001f600"]
     for i, id in enumerate(ids):
         store.save(snapshot(id, version=i))
     assert store.list_session_ids() == sorted(ids)
@@ -72,20 +83,29 @@ def test_a_damaged_file_is_told_and_can_be_saved_over(tmp_path: Path, spoil: byt
     assert store.load("s") == snapshot(version=9)
 
 
+def test_all_twins_are_session_stores(store: AgentSessionStore) -> None:
+    assert isinstance(store, AgentSessionStore)
+
+
 SAVER = """
 import sys
 from otel_agentrec.session.snapshot import AgentSessionSnapshot
-from otel_agentrec.session.stores import FileAgentSessionStore
-store = FileAgentSessionStore(sys.argv[1])
+from tests.session.test_stores import TWINS
+from pathlib import Path
+store = TWINS[sys.argv[1]](Path(sys.argv[2]))
 for version in range(1, 10**6):
     store.save(AgentSessionSnapshot("s", ["x" * 100_000], [], [], version))
     print(version, flush=True)
 """
 
 
-def test_a_process_killed_while_saving_leaves_the_old_or_the_new_snapshot(tmp_path: Path) -> None:
+@pytest.mark.parametrize("twin", sorted(TWINS))
+def test_a_process_killed_while_saving_leaves_the_old_or_the_new_snapshot(tmp_path: Path, twin: str) -> None:
+    store = TWINS[twin](tmp_path / "store")
     for _ in range(4):
-        child = subprocess.Popen([sys.executable, "-c", SAVER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            [sys.executable, "-c", SAVER, twin, str(tmp_path / "store")], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
         assert child.stdout is not None
         try:
             for _ in range(8):
@@ -94,7 +114,7 @@ def test_a_process_killed_while_saving_leaves_the_old_or_the_new_snapshot(tmp_pa
             child.kill()
             acknowledged = [int(line) for line in child.stdout.read().split()] or [8]
             child.wait()
-        loaded = FileAgentSessionStore(tmp_path).load("s")
+        loaded = store.load("s")
         assert loaded is not None and loaded.version in (acknowledged[-1], acknowledged[-1] + 1)
-        assert json.loads(next(tmp_path.glob("*.session.json")).read_bytes())["memory"] == ["x" * 100_000]
-        FileAgentSessionStore(tmp_path).delete("s")
+        assert loaded.memory == ["x" * 100_000]
+        store.delete("s")
