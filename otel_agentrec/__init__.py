@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from otel_agentrec.intercept.transports import AgentRecTransport, AsyncAgentRecTransport
     from otel_agentrec.intercept.unknown import Outcome, UnknownEffect
     from otel_agentrec.journal.reader import Recording, read_events
+    from otel_agentrec.journal.sqlstore import SqlEventStore
     from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
     from otel_agentrec.nodes.read import read_nodes
     from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
@@ -107,6 +108,7 @@ _ROOMS = {
     "session.snapshot": ["AgentSessionSnapshot"],
     "session.sqlstore": ["SqlAgentSessionStore"],
     "session.stores": ["AgentSessionStore", "FileAgentSessionStore"],
+    "journal.sqlstore": ["SqlEventStore"],
     "journal.store": ["EventStore", "FileEventStore", "SequenceConflict"],
     "resume.clients": [
         "AsyncResumableModelClient",
@@ -167,6 +169,7 @@ __all__ = [
     "SequenceConflict",
     "SessionLog",
     "SqlAgentSessionStore",
+    "SqlEventStore",
     "ToolExecutor",
     "UnknownEffect",
     "VerifyReport",

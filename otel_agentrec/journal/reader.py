@@ -20,9 +20,9 @@ from otel_agentrec.journal.chain import GENESIS, split
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.lines import MAX_LINE, bisect_lines, lines, open_lines, size_of
 from otel_agentrec.journal.liveness import is_locked
-from otel_agentrec.journal.resolve import Resolver
+from otel_agentrec.journal.resolve import CellFile, Resolver
 
-__all__ = ["SESSIONS", "Recording", "Resolver", "StreamFile", "read_events"]
+__all__ = ["SESSIONS", "Recording", "Resolver", "StreamFile", "event_of", "read_events"]
 
 INDEX = "index"
 SESSIONS = "sessions"
@@ -84,7 +84,7 @@ class StreamFile:
                 stop = tail.rfind(b"\n")
                 begin = tail.rfind(b"\n", 0, max(0, stop))
                 if stop >= 0 and (begin >= 0 or start == 0):
-                    return _event_of(tail[begin + 1 : stop])
+                    return event_of(tail[begin + 1 : stop])
         return None
 
     def events(
@@ -111,7 +111,7 @@ class StreamFile:
                 whole = line.endswith(b"\n")
                 if not whole and at + len(line) == stop:
                     return  # the torn tail
-                event = _event_of(line[:-1]) if whole else None
+                event = event_of(line[:-1]) if whole else None
                 if event is not None and (prev is None or event.prev_hash == prev or skip_broken):
                     if prev is not None and at - self._marks[-1][1] >= _MARK_EVERY:
                         self._marks.append((event.seq, at))
@@ -136,10 +136,14 @@ class StreamFile:
         with open_lines(self.path, _PROBE) as file:
             stop = size_of(self.path)
             file.seek(self._find(file, stop, seq))
-            event = _event_of(file.readline(MAX_LINE).removesuffix(b"\n"))
+            event = event_of(file.readline(MAX_LINE).removesuffix(b"\n"))
         if event is None or event.seq != seq:
             raise IndexError(f"{self.name} has no readable event {seq}")
         return event
+
+    def cells(self) -> CellFile:
+        """Its content; close it."""
+        return CellFile(self.content_path)
 
     def _find(self, file: BinaryIO, stop: int, seq: int) -> int:
         """Offset of the first line whose number is not below ``seq``."""
@@ -299,7 +303,7 @@ def _decode(e: bytes, hash: str, prev_hash: str) -> Event | None:
         return None
 
 
-def _event_of(line: bytes) -> Event | None:
+def event_of(line: bytes) -> Event | None:
     """The event of a line that is whole in itself."""
     parts = split(line)
     if parts is None or sha256(b"%s|%s" % (parts[2].encode(), parts[0])).hexdigest() != parts[1]:
@@ -309,5 +313,5 @@ def _event_of(line: bytes) -> Event | None:
 
 def _seq_of(line: bytes) -> int | None:
     """The sequence number of a line that is whole in itself; None for any other."""
-    event = _event_of(line.removesuffix(b"\n"))
+    event = event_of(line.removesuffix(b"\n"))
     return None if event is None else event.seq

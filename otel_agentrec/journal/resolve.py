@@ -21,7 +21,7 @@ from otel_agentrec.journal.content import commit, parse_cell
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.lines import MAX_LINE, bisect_lines, lines, open_lines
 
-__all__ = ["Resolver"]
+__all__ = ["CellFile", "Resolver"]
 
 Json = Any
 MAX_ELEMENTS = 1 << 20
@@ -61,13 +61,24 @@ class _Shape(NamedTuple):
     starts: list[int]
 
 
+class Cells(Protocol):
+    """The content of a stream."""
+
+    def line(self, seq: int, i: int) -> bytes | None:
+        """The line of a cell without its newline; None: it is not there."""
+        ...
+
+    def close(self) -> None: ...
+
+
 class StreamLike(Protocol):
     """What the resolver needs of a stream."""
 
-    path: Path
-    content_path: Path
+    def at(self, seq: int) -> Event:
+        """Raises IndexError or RecordingUnreadable: it can't be had."""
+        ...
 
-    def at(self, seq: int) -> Event: ...
+    def cells(self) -> Cells: ...
 
 
 class Resolver:
@@ -80,7 +91,7 @@ class Resolver:
 
     def __init__(self, stream: StreamLike, *, cache_bytes: int = 32 << 20) -> None:
         self._stream = stream
-        self._cells = _CellFile(stream.content_path)
+        self._cells = stream.cells()
         self._values: _ByteLru[tuple[int, int], Json] = _ByteLru(cache_bytes)
         self._lists: _ByteLru[tuple[int, str], list[Json]] = _ByteLru(cache_bytes)
         self._shapes: _ByteLru[int, dict[str, _Shape]] = _ByteLru(cache_bytes // 4)
@@ -206,7 +217,7 @@ class Resolver:
         return value, cell.size
 
 
-class _CellFile:
+class CellFile:
     """Cells of a content file by (seq, i): read on where the last one ended, else found by bisecting."""
 
     def __init__(self, path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from otel_agentrec.errors import AgentRecError, RecordingNotFound, UsageError
+from otel_agentrec.journal.canonical import denormalise
 from otel_agentrec.journal.draft import NewEvent, SealedAt
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.gate import Gate
@@ -23,7 +24,7 @@ from otel_agentrec.journal.reader import Resolver, StreamFile
 from otel_agentrec.journal.wholefile import replace_file
 from otel_agentrec.redaction import Redactor
 
-__all__ = ["EventStore", "FileEventStore", "SequenceConflict", "check_name"]
+__all__ = ["EventStore", "FileEventStore", "SequenceConflict", "check_name", "plain"]
 
 _NAME = re.compile(r"[A-Za-z0-9_%~-][A-Za-z0-9._%~-]*(/[A-Za-z0-9_%~-][A-Za-z0-9._%~-]*)*")
 LOCK_WAIT = 5.0
@@ -33,6 +34,13 @@ def check_name(stream: str) -> None:
     """Raises UsageError for a name that is none."""
     if not _NAME.fullmatch(stream):
         raise UsageError(f"{stream!r} is no stream name", "percent-encode it: urllib.parse.quote(name, safe='')")
+
+
+def plain(event: Event, resolver: Resolver) -> Event:
+    """An event as it was appended: content in its place, values as Python has them (a key ``$ref`` is one again)."""
+    payload: dict[str, Any] = denormalise(resolver.resolve(event))
+    run, session, turn = (denormalise(value) for value in (event.run, event.session, event.turn))
+    return dataclasses.replace(event, payload=payload, run=run, session=session, turn=turn)
 
 
 class SequenceConflict(AgentRecError):
@@ -69,7 +77,7 @@ class EventStore(Protocol):
         ...
 
     def read(self, stream: str, from_seq: int = 0) -> Iterator[Event]:
-        """The events from a seq on, content resolved. An unknown stream has none."""
+        """The events from a seq on, as they were appended. An unknown stream has none."""
         ...
 
     def streams(self) -> list[str]: ...
@@ -133,12 +141,13 @@ class FileEventStore:
         file = StreamFile(stream, path)
         with Resolver(file) as resolver:
             for event in file.events(from_seq):
-                yield dataclasses.replace(event, payload=resolver.resolve(event))
+                yield plain(event, resolver)
 
     def streams(self) -> list[str]:
         if not self.directory.is_dir():
             return []
-        found = (p.relative_to(self.directory).as_posix() for p in self.directory.rglob("*.jsonl"))
+        whole = (p for p in self.directory.rglob("*.jsonl") if p.stat().st_size)  # else only its lock was ever taken
+        found = (p.relative_to(self.directory).as_posix() for p in whole)
         return sorted(n[:-6] for n in found if not n.endswith(".content.jsonl") and n != "index.jsonl")
 
     def head(self, stream: str) -> tuple[int, str] | None:
@@ -161,7 +170,7 @@ class FileEventStore:
     def _projection(self, stream: str, name: str) -> Path:
         """``projections/<digest>.json``; the file itself says what it holds."""
         self._path(stream)
-        digest = sha256(f"{stream}\0{name}".encode()).hexdigest()[:32]
+        digest = sha256(f"{stream}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return self.directory / "projections" / f"{digest}.json"
 
     def _path(self, stream: str) -> Path:

@@ -12,11 +12,17 @@ import pytest
 
 from otel_agentrec.audit.verify import verify
 from otel_agentrec.errors import UsageError
-from otel_agentrec.journal.draft import NewEvent
+from otel_agentrec.journal.draft import Envelope, NewEvent
 from otel_agentrec.journal.memory import InMemoryEventStore
+from otel_agentrec.journal.sqlstore import SqlEventStore
 from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
 
-TWINS: dict[str, Callable[[Path], EventStore]] = {"file": FileEventStore, "memory": lambda _: InMemoryEventStore()}
+ROOT = Path(__file__).parents[2]
+TWINS: dict[str, Callable[[Path], EventStore]] = {
+    "file": FileEventStore,
+    "memory": lambda _: InMemoryEventStore(),
+    "sqlite": lambda path: pytest.importorskip("sqlalchemy") and SqlEventStore(f"sqlite:///{path}.db"),
+}
 
 
 @pytest.fixture(params=sorted(TWINS))
@@ -24,8 +30,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> EventStore:
     return TWINS[request.param](tmp_path / "store")
 
 
-def said(text: str, session: str = "s") -> NewEvent:
-    return NewEvent("FINAL_OUTPUT", {"output": text})
+def said(content: object) -> NewEvent:
+    return NewEvent("FINAL_OUTPUT", {"output": content})
 
 
 def test_events_come_back_with_their_content(store: EventStore) -> None:
@@ -61,25 +67,107 @@ def test_a_name_that_could_leave_the_store_is_refused(store: EventStore, name: s
         store.append(name, [said("x")])
 
 
+def test_an_append_is_done_whole_or_not_at_all(store: EventStore) -> None:
+    store.append("a", [said("x")])
+    head = store.head("a")
+    with pytest.raises(SequenceConflict):
+        store.append("a", [said("y"), said("z")], expected_seq=1)
+    assert store.head("a") == head and [e.payload.get("output") for e in store.read("a", 1)] == ["x"]
+    with pytest.raises(SequenceConflict):
+        store.append("new", [said("y")], expected_seq=2)
+    assert store.streams() == ["a"], "a stream that was not opened is not there"
+
+
+def test_what_opens_a_stream_may_say_more(store: EventStore) -> None:
+    store.append("a", [said("x")], 0, opened={"forkOf": {"stream": "b", "at": 3, "hash": "0" * 64}})
+    first = next(iter(store.read("a")))
+    assert first.payload["forkOf"]["at"] == 3 and len(first.payload["nonce"]) == 32
+
+
+def test_where_an_event_belongs_and_what_it_repeats_comes_back(store: EventStore) -> None:
+    trace = {"traceId": "1" * 32, "spanId": "2" * 16}
+    where = Envelope(run="r", session="s\0\udc80 阿星", turn="t", step=3, trace=trace)
+    store.append("a", [NewEvent("FINAL_OUTPUT", {"output": "x"}, where, "my-id", "0" * 64, 1234)])
+    (event,) = store.read("a", 1)
+    assert (event.run, event.session, event.turn, event.step, event.trace) == ("r", where.session, "t", 3, trace)
+    assert (event.id, event.copy_of, event.ts) == ("my-id", "0" * 64, 1234)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"$ref": 1, "$schema": {"$$x": [{"$list": []}]}},
+        "\0 \udc80",
+        2**70,
+        1.5,
+        -0.0,
+        [[]],
+        {},
+        None,
+        True,
+        b"\xff",
+        {"": ""},
+    ],
+    ids=repr,
+)
+def test_any_value_comes_back_as_it_was(store: EventStore, value: object) -> None:
+    store.append("a", [said(value)])
+    (event,) = store.read("a", 1)
+    assert repr(event.payload.get("output")) == repr(value)
+    store.append("b", [NewEvent(event.type, event.payload)])
+    assert next(iter(store.read("b", 1))).payload == event.payload, "and so does a copy"
+
+
+def test_secrets_are_taken_out_before_anything_is_written(store: EventStore, tmp_path: Path) -> None:
+    key = "sk-proj-" + "Ab1" * 16
+    store.append("a", [said(f"the key is {key}")])
+    (event,) = store.read("a", 1)
+    assert key not in str(event) and "the key is" in event.payload["output"]
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and key.encode() in p.read_bytes()]
+
+
+def test_what_was_computed_is_kept_by_stream_and_name(store: EventStore) -> None:
+    names = ["p", "P", "p/q", "\0", "\udc80"]
+    assert store.saved("a", "p") is None
+    for n, name in enumerate(names):
+        store.save("a", name, b"\0\xff%d" % n)
+    store.save("b", "p", b"other")
+    store.save("a", "p", b"again")
+    assert [store.saved("a", name) for name in names] == [b"again", b"\0\xff1", b"\0\xff2", b"\0\xff3", b"\0\xff4"]
+
+
+def test_a_reader_sees_what_was_there_when_it_began(store: EventStore) -> None:
+    store.append("a", [said(str(n)) for n in range(40)])
+    seen = []
+    for event in store.read("a", 1):
+        seen.append(event.payload["output"])
+        if len(seen) == 1:
+            store.append("a", [said("later")])  # and a writer does not wait for it
+    assert seen[:40] == [str(n) for n in range(40)]
+
+
 WRITER = """
 import sys
-from otel_agentrec.journal.draft import NewEvent
-from otel_agentrec.journal.store import FileEventStore
-store = FileEventStore(sys.argv[1])
+from pathlib import Path
+from otel_agentrec.journal.draft import Envelope, NewEvent
+from tests.journal.test_store import TWINS
+store = TWINS[sys.argv[1]](Path(sys.argv[2]))
 for n in range(25):
-    store.append("sessions/s", [NewEvent("FINAL_OUTPUT", {"output": f"{sys.argv[2]}-{n}"})])
+    store.append("sessions/s", [NewEvent("FINAL_OUTPUT", {"output": f"{sys.argv[3]}-{n}"})])
 """
 
 
-def test_processes_append_to_one_stream_without_a_gap(tmp_path: Path) -> None:
-    children = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path / "store"), str(k)], cwd=Path(__file__).parents[2])
-        for k in range(4)
-    ]
+@pytest.mark.parametrize("twin", ["file", "sqlite"])
+def test_processes_append_to_one_stream_without_a_gap(tmp_path: Path, twin: str) -> None:
+    store = TWINS[twin](tmp_path / "store")
+    command = [sys.executable, "-c", WRITER, twin, str(tmp_path / "store")]
+    children = [subprocess.Popen([*command, str(k)], cwd=ROOT) for k in range(4)]
     assert [c.wait(60) for c in children] == [0] * 4
-    events = list(FileEventStore(tmp_path / "store").read("sessions/s"))
+    events = list(store.read("sessions/s"))
     assert [e.seq for e in events] == list(range(101))
     wanted = {f"{k}-{n}" for k, n in itertools.product(range(4), range(25))}
     assert {e.payload["output"] for e in events[1:]} == wanted
+    if isinstance(store, SqlEventStore):
+        store.export("sessions/s", tmp_path / "store")
     report = verify(tmp_path / "store")
     assert report.is_valid, report.to_json()

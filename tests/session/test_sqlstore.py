@@ -11,7 +11,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-import sqlalchemy as sa
 
 from otel_agentrec.errors import AgentRecError, ExtraMissing, RecordingUnreadable, StoreUnavailable, UsageError
 from otel_agentrec.session.snapshot import AgentSessionSnapshot
@@ -19,6 +18,7 @@ from otel_agentrec.session.sqlstore import SqlAgentSessionStore
 from otel_agentrec.session.stores import StaleSnapshot
 from tests.servers.postgres import Postgres
 
+sa = pytest.importorskip("sqlalchemy")
 ROOT = Path(__file__).parents[2]
 
 

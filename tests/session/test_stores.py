@@ -18,7 +18,7 @@ from otel_agentrec.session.stores import AgentSessionStore, FileAgentSessionStor
 ROOT = Path(__file__).parents[2]
 TWINS: dict[str, Callable[[Path], AgentSessionStore]] = {
     "file": FileAgentSessionStore,
-    "sqlite": lambda path: SqlAgentSessionStore(f"sqlite:///{path}.db"),
+    "sqlite": lambda path: pytest.importorskip("sqlalchemy") and SqlAgentSessionStore(f"sqlite:///{path}.db"),
 }
 
 
