@@ -18,7 +18,19 @@ PACKAGE = ROOT / "otel_agentrec"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 UNIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
-HEAVY = ["click", "cryptography", "google.protobuf", "grpc", "openai", "orjson", "requests", "rfc8785", "rich", "sqlalchemy", "wrapt"]
+HEAVY = [
+    "click",
+    "cryptography",
+    "google.protobuf",
+    "grpc",
+    "openai",
+    "orjson",
+    "requests",
+    "rfc8785",
+    "rich",
+    "sqlalchemy",
+    "wrapt",
+]
 
 
 def check_floors(where: Path) -> subprocess.CompletedProcess[str]:
