@@ -148,12 +148,14 @@ class Builder:
         self, model: Span, index: int, call_id: str, result: Json, seen_in: Span, *, contents: bool = True
     ) -> NodeIoRecord:
         """A tool call without a span, whose result was seen in the messages of a later model call."""
-        name = calls_of(model)[index][1]
+        ident, name = calls_of(model)[index]
+        same = sum(other == ident for other, _ in calls_of(model)[:index])  # some servers use one id for several calls
         asked = self._pairing.asked_arguments(model) if contents else []
         run, turn = self._belonging.run(model), self._belonging.turn(model)
         event = self._source.outline(seen_in.place)
         arguments = asked[index] if index < len(asked) else None
-        own_id = str(uuid.uuid5(RECORD_NAMESPACE, f"{run}/{call_id}/{record_id(model)}"))
+        words = (run, call_id, record_id(model), *([str(same)] if same else []))
+        own_id = str(uuid.uuid5(RECORD_NAMESPACE, "/".join(words)))
         return NodeIoRecord(
             record_id=own_id,
             node_type=NodeType.TOOL,

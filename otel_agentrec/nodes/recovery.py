@@ -12,6 +12,7 @@ from otel_agentrec.nodes.pairing import Pairing, calls_of, tool_name_of
 from otel_agentrec.nodes.skeleton import REEXPORT, Span, mark
 from otel_agentrec.nodes.source import Source
 from otel_agentrec.nodes.text import calls_in, responses_in
+from otel_agentrec.nodes.told import messages_of
 
 __all__ = ["Recovery"]
 
@@ -65,7 +66,7 @@ class Recovery:
             messages: its input messages where they are at hand; read from the source when they are needed and None.
         """
         if not model.marks & REEXPORT and any(self._places[place] for place in self._places_of(model)):
-            yield from self._answered(model, self._messages(model) if messages is None else messages)
+            yield from self._answered(model, messages_of(self._source, model) if messages is None else messages)
         for i in self._coming.pop(model, ()):
             self._open[calls_of(model)[i][0] or 0].append((model, i))
             self._places.update(self._places_of(model))
@@ -98,10 +99,3 @@ class Recovery:
             mark(c["id"]) == call_id and c["name"] == name and (i >= len(arguments) or c["arguments"] == arguments[i])
             for c in calls_in(messages)
         )
-
-    def _messages(self, model: Span) -> Json:
-        for s in model.members():
-            messages = self._source.facts(s.place, ("messages",)).get("messages")
-            if messages is not None:
-                return messages
-        return None

@@ -10,7 +10,7 @@ from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, OUTERMOST, PUT
 from otel_agentrec.nodes.sound import facts_of
 from otel_agentrec.nodes.source import Place, Source
 
-__all__ = ["Told"]
+__all__ = ["Told", "messages_of"]
 
 Json = Any
 Facts = dict[str, Json]
@@ -23,6 +23,35 @@ _OF_ONE_SPAN = {*TOKENS, "status", "errorType", "errorMessage", "retryCount", "r
 def _tells_more(key: str, earlier: Json, later: Json) -> bool:
     """A limit on attributes throws the oldest away: of messages in attributes of their own, the beginning."""
     return key == "messages" and isinstance(earlier, list) and isinstance(later, list) and len(earlier) > len(later)
+
+
+def _further(s: Span, facts: Facts) -> list[Place]:
+    """Further events of a span that are worth reading. What was known earlier says nothing new, unless the end lost attributes.
+
+    Args:
+        facts: those of its leading event; of these, ``flags`` are looked at.
+    """
+    places = list(s.extra.amended) if s.extra is not None else []
+    if s.state != ENDED or "attributes_dropped" in (facts.get("flags") or ()):
+        if s.extra is not None and s.extra.interrupted not in (None, s.place):
+            places.append(s.extra.interrupted)
+        if s.started_seq not in (-1, s.seq):
+            places.append(Place(s.stream, s.started_seq))
+    return places
+
+
+def messages_of(source: Source, leader: Span) -> Json:
+    """The messages of a model call, as :class:`Told` brings them together, with nothing else read."""
+    for s in leader.members():
+        facts = source.facts(s.place, ("messages", "flags"))
+        messages = facts.get("messages")
+        for place in _further(s, facts):
+            later = source.facts(place, ("messages",)).get("messages")
+            if messages is None or _tells_more("messages", messages, later):
+                messages = later
+        if messages is not None:
+            return messages
+    return None
 
 
 def _counting(each: list[Facts]) -> Facts:
@@ -67,7 +96,7 @@ class Told:
         """The leading event of a span, and the facts of all its events: the first one to tell a fact counts."""
         event = self._event(s.place)
         facts = dict(facts_of(event))
-        for place in self._further(s, "attributes_dropped" in (facts.get("flags") or ())):
+        for place in _further(s, facts):
             later = self._event(place)
             self.later.append((later, facts))
             more = facts_of(later)
@@ -76,16 +105,6 @@ class Told:
             if better:  # what was cut there is cut here
                 facts["flags"] = list(dict.fromkeys([*(facts.get("flags") or ()), *(more.get("flags") or ())]))
         return event, facts
-
-    def _further(self, s: Span, incomplete: bool) -> list[Place]:
-        """Further events worth reading. What was known earlier says nothing new, unless the end lost attributes."""
-        places = list(s.extra.amended) if s.extra is not None else []
-        if s.state != ENDED or incomplete:
-            if s.extra is not None and s.extra.interrupted not in (None, s.place):
-                places.append(s.extra.interrupted)
-            if s.started_seq not in (-1, s.seq):
-                places.append(Place(s.stream, s.started_seq))
-        return places
 
     def status(self) -> tuple[str, dict[str, Json] | None]:
         """(status, error) of the call."""

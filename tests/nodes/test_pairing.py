@@ -200,6 +200,30 @@ def test_results_under_other_ids_are_recovered_in_the_order_of_the_calls():
     assert [(r.inputs["arguments"], r.outputs) for r in tools] == [({"x": 1}, "one"), ({"x": 2}, "two")]
 
 
+def test_two_calls_under_one_id_are_recovered_as_two_records():
+    t = Telling()
+    asked = asks(("c1", "f", {"x": 1}), ("c1", "f", {"x": 2}))
+    t.model("m1", at=(0, 1), facts=asked)
+    t.model("m2", at=(2, 3), facts={"messages": [*asked["outputMessages"], answer("c1", "one"), answer("c1", "two")]})
+    tools = [r for r in fold(t.events).records() if r.dialect == "recovered"]
+    assert [(r.inputs["arguments"], r.outputs) for r in tools] == [({"x": 1}, "one"), ({"x": 2}, "two")]
+    assert tools[0].record_id != tools[1].record_id
+
+
+@pytest.mark.parametrize("told_by", ["NODE_STARTED", "NODE_AMENDED"])
+def test_a_run_counts_a_tool_that_is_recovered_from_what_came_beside_the_leading_event(told_by: str) -> None:
+    t = Telling()
+    t.model("m1", at=(0, 1), facts=asks(("c1", "f", '{"city": "A"}'), ("c1", "f", '{"city": "B"}')))
+    t.tool("x1", at=(1, 2), facts=does("f", '{"city": "B"}'))
+    t.span(told_by, "m2", kind="MODEL", at=(2, None), facts={"messages": HISTORY})
+    t.span("NODE_RECORDED" if told_by == "NODE_AMENDED" else "NODE_INTERRUPTED", "m2", kind="MODEL", at=(2, 3))
+    view = fold(t.events)
+    records = list(view.records())
+    assert [r.span_id for r in records] == ["m1", "x1", None, "m2"]
+    assert view.runs[0].records == len(records)
+    assert view.runs[0].unpaired == []
+
+
 def test_no_tool_is_recovered_where_a_span_tells_of_it():
     t = Telling()
     t.agent("a0", at=(0, 9))
