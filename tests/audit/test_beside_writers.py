@@ -33,10 +33,10 @@ for n in itertools.count():
 
 def test_verify_and_read_beside_writers_that_open_write_close_and_die(tmp_path: Path) -> None:
     seen: Counter[str | None] = Counter()
-    until = time.monotonic() + 6
+    killed = 0
     children: list[subprocess.Popen[bytes]] = []
     try:
-        while time.monotonic() < until:
+        while killed < 5 or seen["unsealed_tail"] < 3:  # on a busy machine, few looks fall into the life of a writer
             while len(children) < 2:
                 args = [sys.executable, "-c", WRITER, str(tmp_path), str(len(seen))]
                 children.append(subprocess.Popen(args, stdout=subprocess.PIPE))
@@ -52,10 +52,10 @@ def test_verify_and_read_beside_writers_that_open_write_close_and_die(tmp_path: 
             child = children.pop(0)
             child.send_signal(signal.SIGKILL)
             child.communicate()
+            killed += 1
     finally:
         for child in children:
             child.kill()
             child.communicate()
     report = verify(tmp_path)
     assert report.exit_code == 3 and not report.live
-    assert seen["unsealed_tail"] >= 3, seen

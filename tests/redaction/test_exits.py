@@ -376,7 +376,7 @@ def test_no_object_that_is_handed_out_holds_a_secret(recorded: Recorded, exit: s
 def test_no_byte_on_disk_holds_a_secret(recorded: Recorded) -> None:
     data = on_disk(recorded.path) + on_disk(recorded.store) + on_disk(recorded.jsonl)
     assert recorded.planted.found_in(data) == []
-    assert {file.suffix for file in recorded.path.rglob("*") if file.is_file()} == {".jsonl", ""}
+    assert {file.suffix for file in recorded.path.rglob("*") if file.is_file()} == {".jsonl", ".key", ""}
     for stays in (b"Oslo", b"keep me", b"q=1", b"api.example.test", b"theme"):
         assert (stays in data) == (stays != b"theme")
 
