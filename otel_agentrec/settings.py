@@ -88,6 +88,12 @@ def _count(value: Any) -> int:
     return int(text)
 
 
+def _names(value: Any) -> tuple[str, ...]:
+    """``a,b`` or a sequence."""
+    parts = value.split(",") if isinstance(value, str) else [str(one) for one in value]
+    return tuple(part.strip() for part in parts if part.strip())
+
+
 def _redact(value: Any) -> Any:
     """Rules are not looked at here: the redaction room knows them."""
     return "off" if value is False else value.strip() or "default" if isinstance(value, str) else value
@@ -144,6 +150,25 @@ TABLE: tuple[Setting, ...] = (
         "resume_run", None, _text, "the run in it that is meant; default: the only one that did not come to its end"
     ),
     Setting(
+        "on_divergence",
+        "stop",
+        _one_of("stop", "live"),
+        "stop: a resumed program that asks for something else than the recorded run did is stopped; live: it goes on for real "
+        "from there, and says so on every call",
+    ),
+    Setting(
+        "rerun_tools",
+        (),
+        _names,
+        "tools that a resumed program may run again though nobody intercepts them: names with commas between them, or all",
+    ),
+    Setting(
+        "inert",
+        (),
+        _names,
+        "JSON paths of model requests that can't change the answer, with commas between them, such as $.metadata.request_id",
+    ),
+    Setting(
         "log_level",
         None,
         _one_of("debug", "info", "warning", "error"),
@@ -171,6 +196,9 @@ class Settings:
     run_id: str | None = None
     resume: str | None = None
     resume_run: str | None = None
+    on_divergence: str = "stop"
+    rerun_tools: tuple[str, ...] = ()
+    inert: tuple[str, ...] = ()
     log_level: str | None = None
 
     @classmethod

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable
 
 from otel_agentrec.capture.opening import OpenSpan, OpenTable
+from otel_agentrec.capture.program import ProgramRun
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.tracking import Tracker
 from otel_agentrec.errors import LedgerUnavailable
@@ -45,11 +46,24 @@ class LedgerEdge:
         self._wrote = wrote
         self._given_run = run
         self.is_closed = False
+        self._has_program = False
         self.after_fork()
 
     def after_fork(self) -> None:
         self.process_run = self._given_run or secrets.token_hex(16)
         """The run of what no span is around: as it was given, else made once for this process."""
+        if self._has_program:
+            self.record_program()
+
+    def record_program(self) -> None:
+        """Calls that nothing is around are one run from now on, which begins with the first and ends with the program."""
+        self._has_program = True
+        self._tracker.program = None if self._given_run else ProgramRun(self.process_run, self.write)
+
+    @property
+    def program(self) -> ProgramRun | None:
+        """The run of this program's calls that nothing is around, where they are one."""
+        return self._tracker.program
 
     def write_durably(self, event: StepEvent) -> SealedAt:
         """Write an event and have it on disk, with all that was told before, whatever the durability is.

@@ -89,13 +89,20 @@ class Notices:
         if kind in self._said:
             return
         self._said.add(kind)
+        if not self.say(text):
+            self._said.discard(kind)
+
+    def say(self, text: str, hint: str = "") -> bool:
+        """Print ``text``, however often, and below it ``hint``. False when it failed."""
         try:
             stderr = sys.stderr
             if stderr is not None:
-                stderr.write(f"otel-agentrec: {self._redact(text)}\n")
+                more = f"  {self._redact(hint)}\n" if hint else ""
+                stderr.write(f"otel-agentrec: {self._redact(text)}\n{more}")
                 stderr.flush()
         except Exception:
-            self._said.discard(kind)
+            return False
+        return True
 
 
 class Guard:

@@ -71,19 +71,22 @@ _SHELL_TRICK = re.compile(rb"'''exec'\s+(?:'([^']+)'|\"([^\"]+)\"|(\S+))")
 """How installers write a script whose interpreter has a path too long, or with a space, for a ``#!`` line."""
 
 
-def run_command(cmd: list[str], out: Path, env: Mapping[str, str] | None = None) -> int:
+def run_command(
+    cmd: list[str], out: Path, env: Mapping[str, str] | None = None, more: Mapping[str, str] | None = None
+) -> int:
     """Become ``cmd`` with recording on. Returns only where a process can't be replaced: then with its exit code.
 
     Args:
         cmd: the program and its arguments: ``python app.py``, ``python -m mod``, a script, a console script, ``app.py``.
         out: the recording directory.
         env: the environment; default: ours.
+        more: further variables for the program.
 
     Raises:
         ConfigurationError: a setting has a value that can't be used; the program was not started.
         UsageError: there is no such program, it is no Python program, or ``out`` is something else than a directory.
     """
-    environ = dict(os.environ if env is None else env)
+    environ = {**(os.environ if env is None else env), **(more or {})}
     argv = program_of(cmd, environ)
     settings = Settings.load(environ, path=str(out))
     if settings.enabled:

@@ -83,6 +83,7 @@ class OpenSpan:
         "interrupted",
         "is_left",
         "is_open",
+        "is_root",
         "is_step",
         "key",
         "kind",
@@ -106,6 +107,7 @@ class OpenSpan:
         self.kind: str | None = None
         self.is_step = False
         self.is_open = True
+        self.is_root = span.parent is None
         self.started = False
         self.interrupted = False
         self.outermost = True

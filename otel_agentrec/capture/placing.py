@@ -67,6 +67,13 @@ def place_of_call(recorder: Recorder, name: str | None = None, call_id: str | No
     told = [one.place for one in chain if one.place is not None]
     given = next((one.run for one in told if one.run), None) or recorder.settings.run_id
     seen = chain[0].key if chain else key
+    program = recorder.edge.program
+    alone = seen is None or (bool(chain) and chain[-1].is_root and chain[-1].kind in (Kind.MODEL, Kind.TOOL, None))
+    if program is not None and alone and given in (None, program.id):
+        program.begin()
+        given = program.id
+    else:
+        program = None
     run = given or (f"{seen[0]:032x}" if seen is not None else recorder.edge.process_run)
     session = next((one.session for one in told if one.session), None)
     path = lane_path(
@@ -82,14 +89,18 @@ def place_of_call(recorder: Recorder, name: str | None = None, call_id: str | No
     return CallPlace(
         run=run,
         lane=Lane(run, path),
-        agent=outermost.place.name if outermost is not None and outermost.place is not None else None,
+        agent=program.name
+        if program is not None
+        else outermost.place.name
+        if outermost is not None and outermost.place is not None
+        else None,
         session=session,
         call_id=call_id or (tool.place.call_id if tool is not None and tool.place is not None else None),
         tool=tool.key if tool is not None else None,
         key=at.key if at is not None else key,
         where=where,
         top=outermost,
-        is_given=seen is None,
+        is_given=seen is None or program is not None,
     )
 
 

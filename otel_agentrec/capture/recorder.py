@@ -237,6 +237,11 @@ class Recorder:
         if self._wire is not None:
             self._wire.finish(PATIENCE)
 
+    def _end_program(self) -> None:
+        if self.edge.program is not None:
+            self.edge.program.end()
+            self._drain(PATIENCE)
+
     def watch_wire(self) -> None:
         """Record model calls as they stand on the wire too, from now on."""
         if self._wire is None and not self._closed:
@@ -253,6 +258,7 @@ class Recorder:
         self._finish_wire()
         if not self._attached:
             self._take(self._exported.finish)
+            self._end_program()
             self._take(self._seal)
 
     def release(self, processor: object) -> None:
@@ -297,6 +303,7 @@ class Recorder:
         self._take(self._tracker.interrupt_open, None)
         self._finish_wire()
         self._take(self._exported.finish)
+        self._end_program()
         self._take(self._close)
 
     @guarded("force_flush", fallback=False)

@@ -20,6 +20,7 @@ from otel_agentrec.capture.guard import Counters, Notices
 from otel_agentrec.capture.logs import LogTracker
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.opening import Key, OpenSpan, OpenTable, Place, RecentKeys
+from otel_agentrec.capture.program import ProgramRun, take
 from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.facts import Facts, Kind
@@ -58,6 +59,7 @@ class Tracker:
         self._is_exported_too = False
         self.on_wire_span: Callable[[OpenSpan, SpanView | None, str | None, Facts | None], object] | None = None
         """Told of spans that ended and that an attempt on the wire waits for."""
+        self.program: ProgramRun | None = None
         self._early: dict[Key, Mapping[str, Any]] = {}
         self._verdicts: dict[str, str] = {}
         self._write = write
@@ -169,16 +171,13 @@ class Tracker:
     def _journal_start(self, entry: OpenSpan, view: SpanView, kind: str | None, facts: Facts) -> None:
         entry.is_step, entry.kind, entry.started = True, kind, True
         entry.session = facts.session_id
-        if kind == Kind.AGENT:
-            entry.outermost = not entry.is_under(Kind.AGENT)
+        entry.outermost = kind != Kind.AGENT or not entry.is_under(Kind.AGENT)
         handed.apply(entry.key, facts)
         if kind == Kind.MODEL and facts.asked is not None:  # a call that never ends is known by its key too
             self._keys.add(kind, facts)
-        if kind in (Kind.AGENT, Kind.TOOL):
-            name = facts.agent_name if kind == Kind.AGENT else facts.tool_name
-            entry.place = Place(name, facts.tool_call_id, facts.run_id, facts.session_id)
-        elif facts.run_id or facts.session_id:
-            entry.place = Place(None, None, facts.run_id, facts.session_id)
+        take(self.program, entry.is_root, kind, facts)
+        name = facts.agent_name if kind == Kind.AGENT else facts.tool_name
+        entry.place = Place(name, facts.tool_call_id, facts.run_id, facts.session_id)
         self._write(self._placed(steps.started_event(view, kind, facts, entry.path(), entry.outermost), view), None)
 
     # --- ends ---------------------------------------------------------------------------------------------------------
@@ -400,6 +399,7 @@ class Tracker:
         handed.apply(entry.key, facts)
         if entry.completion:
             fill(facts, entry.completion)
+        take(self.program, entry.is_root, entry.kind, facts)
 
     # --- both ---------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ import click
 
 from otel_agentrec.cli.command import HELP_NAMES, debug_option, write_examples
 from otel_agentrec.cli.terminal import close_quietly, make_streams_safe, print_error
-from otel_agentrec.errors import AgentRecError
+from otel_agentrec.errors import AgentRecError, RunStopped
 
 __all__ = ["COMMANDS", "app", "run"]
 
@@ -114,7 +114,7 @@ def run(argv: Sequence[str]) -> int:
         code = NO_READER
     except (KeyboardInterrupt, click.Abort):
         code = INTERRUPTED
-    except Exception as error:
+    except (Exception, RunStopped) as error:
         if state["debug"]:
             traceback.print_exc()
         code = _tell(error)
@@ -138,9 +138,9 @@ def _run(argv: Sequence[str], state: dict[str, Any]) -> int:
     return 0
 
 
-def _tell(error: Exception) -> int:
+def _tell(error: Exception | RunStopped) -> int:
     """Say what happened and how to mend it; return the exit code."""
-    if isinstance(error, AgentRecError):
+    if isinstance(error, (AgentRecError, RunStopped)):
         print_error(str(error), error.hint)
         return error.exit_code
     if isinstance(error, OSError):

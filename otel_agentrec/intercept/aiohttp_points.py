@@ -231,7 +231,7 @@ def _classes() -> dict[str, Any]:
 def _answered(answer: RecordedResponse, asked: ModelRequest, request: Any, decodes: bool) -> Any:
     module = sys.modules["aiohttp"]
     multidict = sys.modules["multidict"]
-    attempt = begin(asked, answered=True)
+    attempt = begin(asked, answer)
     error = None
     if answer.error is not None or answer.status is None:
         known = sys.modules["aiohttp.client_exceptions"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-__all__ = ["DAY", "Declared", "declare", "declared", "effect_of", "forget"]
+__all__ = ["DAY", "Declared", "declare", "declared", "effect_of", "forget", "is_declared"]
 
 DAY = 23 * 3600.0
 """Seconds that an idempotency key counts by default: services keep them for a day."""
@@ -47,6 +47,11 @@ def forget() -> None:
 def declared(name: str) -> Declared:
     """What was declared of the tools of this name."""
     return _BY_NAME.get(name, NOTHING)
+
+
+def is_declared(name: str) -> bool:
+    """Whether a tool of this name was decorated in this process."""
+    return name in _BY_NAME
 
 
 def effect_of(kind: str | None, said: Declared) -> bool | str:

@@ -196,11 +196,12 @@ class Attempt:
     ``chunks`` is appended to directly as bytes arrive: ``(perf_counter_ns() - begun, bytes)``.
     """
 
-    __slots__ = ("_observer", "answered", "begun", "chunks", "decoded", "headers", "request", "status")
+    __slots__ = ("_observer", "answered", "begun", "chunks", "decoded", "headers", "origin", "request", "status")
 
-    def __init__(self, request: ModelRequest, observer: WireObserver, *, answered: bool = False) -> None:
+    def __init__(self, request: ModelRequest, observer: WireObserver, answer: RecordedResponse | None = None) -> None:
         self.request = request
-        self.answered = answered
+        self.answered = answer is not None
+        self.origin = answer.origin if answer is not None else None
         self.status: int | None = None
         self.headers: list[tuple[str, str]] = []
         self.chunks: list[tuple[int, bytes]] = []
@@ -233,7 +234,13 @@ class Attempt:
                 return
             said = None if error is None else {"type": type(error).__name__, "message": _message(error)}
             response = RecordedResponse(
-                self.status, tuple(self.headers), tuple(self.chunks), how, error=said, decoded=self.decoded
+                self.status,
+                tuple(self.headers),
+                tuple(self.chunks),
+                how,
+                error=said,
+                decoded=self.decoded,
+                origin=self.origin,
             )
             self._observer.ended(Exchange(self.request, response, time.time_ns(), answered=self.answered))
         except Exception as trouble:
@@ -241,10 +248,10 @@ class Attempt:
                 PROCESS.swallow("an observer of the wire", trouble)
 
 
-def begin(request: ModelRequest, *, answered: bool = False) -> Attempt | None:
-    """An attempt that is watched; None when nobody does."""
+def begin(request: ModelRequest, answer: RecordedResponse | None = None) -> Attempt | None:
+    """An attempt that is watched; None when nobody does. ``answer``: it is answered with this one."""
     observer = ACTIVE.wire
-    return None if observer is None else Attempt(request, observer, answered=answered)
+    return None if observer is None else Attempt(request, observer, answer)
 
 
 def sweep(idle_seconds: float = 0.0) -> int:

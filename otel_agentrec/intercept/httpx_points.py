@@ -342,7 +342,7 @@ def _classes(library: str) -> dict[str, Any]:
 def _answered(answer: RecordedResponse, asked: ModelRequest, request: Any, way: str) -> Any:
     """The recorded answer as a response of the library; raises when what was recorded is an error of the transport."""
     module = sys.modules[asked.library]
-    attempt = begin(asked, answered=True)
+    attempt = begin(asked, answer)
     error = None
     if answer.error is not None or answer.status is None:
         error = raised(answer.error, lambda name: getattr(module, name, None), module.ReadError)

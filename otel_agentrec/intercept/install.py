@@ -17,7 +17,7 @@ from otel_agentrec.capture.guard import PROCESS, log
 from otel_agentrec.intercept.endpoints import add_paths
 from otel_agentrec.intercept.patching import Patch, Patched
 
-__all__ = ["coverage", "install", "register", "uninstall"]
+__all__ = ["coverage", "covered_tools", "install", "register", "uninstall"]
 
 NOT_INTERCEPTED = {
     "grpc": "gRPC is not intercepted",
@@ -93,6 +93,12 @@ def coverage() -> list[dict[str, Any]]:
             version = _version(sys.modules[module])
             rows.append({"library": module, "version": version, "level": "-", "covered": False, "reason": reason})
     return rows
+
+
+def covered_tools() -> list[str]:
+    """The frameworks of this process whose tool calls are intercepted: imported, and hooked."""
+    done = [point.patched for point in _POINTS if point.level == "tool" and point.patched is not None]
+    return list(dict.fromkeys(patched.library for patched in done if patched.covered))
 
 
 def _register_own() -> None:

@@ -7,6 +7,7 @@ most of them; what calls again all the same meets the same refusal here.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 from otel_agentrec.errors import RunStopped
 
@@ -20,11 +21,19 @@ class Stopped:
 
     def __init__(self) -> None:
         self._by_root: OrderedDict[str, RunStopped] = OrderedDict()
+        self.first: RunStopped | None = None
+        """What stopped the first of them."""
+        self.on_stop: list[Callable[[RunStopped], None]] = []
+        """Told of every run that is stopped, once."""
 
     def stop(self, root: str, error: RunStopped) -> RunStopped:
         """Remember why a run was stopped; the first reason counts. Returns what to raise."""
         first = self._by_root.setdefault(root, error)
         error.root = root
+        if first is error:
+            self.first = self.first or error
+            for tell in self.on_stop:
+                tell(error)
         while len(self._by_root) > MAX_RUNS:
             self._by_root.popitem(last=False)
         return error if first is error else self._again(first)
@@ -38,6 +47,7 @@ class Stopped:
     def clear(self) -> None:
         """Forget all, as a new process would."""
         self._by_root.clear()
+        self.first = None
 
     @staticmethod
     def _again(first: RunStopped) -> RunStopped:

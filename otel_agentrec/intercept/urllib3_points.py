@@ -295,7 +295,7 @@ def _recorded_class() -> Any:
 
 def _answered(answer: RecordedResponse, asked: ModelRequest, method: str, url: str, kw: dict[str, Any]) -> Any:
     urllib3 = sys.modules["urllib3"]
-    attempt = begin(asked, answered=True)
+    attempt = begin(asked, answer)
     error = None
     if answer.error is not None or answer.status is None:
         known = {name: thing for name, thing in vars(urllib3.exceptions).items() if name not in _WITH_COUNTS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Exchange", "ModelRequest", "RecordedResponse", "SpanRef"]
 
@@ -55,6 +56,8 @@ class RecordedResponse:
     end: str = "eof"
     error: Mapping[str, str] | None = None
     decoded: bool = False
+    origin: Mapping[str, Any] | None = None
+    """Of an answer from a recording: where it stands there, ``{run, wireId, stream, seq, span?}``."""
 
 
 @dataclass(frozen=True, slots=True)

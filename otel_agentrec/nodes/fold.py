@@ -201,7 +201,14 @@ class View:
     def run_of_wire(self, wire: Wire) -> str | None:
         """The run in which an attempt was made; None when nothing tells."""
         s = self._table.get(wire.trace, wire.span) if wire.span else None
-        return None if s is None else self._belonging.run(s)
+        return wire.run if s is None else self._belonging.run(s)
+
+    def lane_of_wire(self, wire: Wire) -> Lane | None:
+        """The lane in which an attempt was made; None when nothing tells."""
+        s = self._table.get(wire.trace, wire.span) if wire.span else None
+        if s is not None:
+            return self._lanes.of(s) if s.is_node else self._lanes.inside(s)
+        return Lane(wire.run) if wire.run is not None else None
 
     def event(self, place: Place) -> Event:
         """One event, with all its content."""

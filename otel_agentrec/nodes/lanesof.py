@@ -31,6 +31,10 @@ class Lanes:
             self._paths[inside] = lane_path(self._around(inside))
         return Lane(self._belonging.run(s), self._paths[inside])
 
+    def inside(self, s: Span) -> Lane:
+        """The lane of a call that was made directly inside this span."""
+        return Lane(self._belonging.run(s), lane_path(self._around(s)))
+
     def _around(self, inside: Span | None) -> Iterator[Around]:
         at = inside
         while at is not None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.answers import Answer
 from otel_agentrec.nodes.exchange import ModelRequest, RecordedResponse, SpanRef
@@ -22,8 +21,9 @@ from otel_agentrec.nodes.wirebody import (
     read_response,
     request_bytes,
 )
+from otel_agentrec.nodes.wires import Wire
 
-__all__ = ["Unanswerable", "WireRecord", "read_wire", "wire_of"]
+__all__ = ["Unanswerable", "WireRecord", "read_wire", "record_of_wire", "wire_of"]
 
 Json = Any
 
@@ -114,11 +114,13 @@ def wire_of(view: View, run: str | None = None) -> Iterator[WireRecord]:
     for wire in view.wires:
         if run is not None and view.run_of_wire(wire) != run:
             continue
-        event = view.event(wire.place)
-        yield _record(event, wire.span, wire.trace, wire.rung)
+        yield record_of_wire(view, wire)
 
 
-def _record(event: Event, span: str | None, trace: str | None, rung: str | None) -> WireRecord:
+def record_of_wire(view: View, wire: Wire) -> WireRecord:
+    """One attempt with all its content."""
+    event = view.event(wire.place)
+    span, trace, rung = wire.span, wire.trace, wire.rung
     told = event.payload
     status, attempt = told.get("status"), told.get("attempt")
     wire_id = str(told.get("wireId"))

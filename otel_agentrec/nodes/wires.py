@@ -17,9 +17,13 @@ Json = Any
 
 
 class Wire:
-    """One attempt. ``span``: whose it is by ``rung``; without a record (``none``), the span that was current."""
+    """One attempt. ``span``: whose it is by ``rung``; without a record (``none``), the span that was current. ``run``: as given.
+
+    ``answered_from``: of an attempt that was answered from a recording, where the answer stands; None: it was real.
+    """
 
     __slots__ = (
+        "answered_from",
         "attempt",
         "call",
         "complete",
@@ -28,6 +32,7 @@ class Wire:
         "flags",
         "key",
         "place",
+        "run",
         "rung",
         "sent",
         "size",
@@ -58,6 +63,10 @@ class Wire:
         self.end = text_or_none(told.get("end"))
         self.complete = complete if isinstance(complete, bool) else None
         self.flags = [x for x in flags if isinstance(x, str)] if isinstance(flags, list) else None
+        origin = told.get("answeredFrom")
+        was_answered = self.flags is not None and "answered" in self.flags
+        self.answered_from = origin if isinstance(origin, dict) else {} if was_answered else None
+        self.run = text_or_none(e.run)
         self.started = int(started) if isinstance(started, str) and started.isdecimal() and len(started) < 40 else 0
 
     @property

@@ -65,8 +65,8 @@ class Attempt:
         """Id of the run of this process that is the attempt, once there is one."""
         self.claim: Claim | None = None
         self.ledger = Ledger((), KeyRing.random())
-        self.on_join: list[Callable[[Attempt], None]] = []
-        """Called when the claim is had, before the first answer."""
+        self.on_join: list[Callable[[Attempt, View], None]] = []
+        """Called when the claim is had, before the first answer, with what was recorded before."""
         self._lock = threading.Lock()
         self._is_clear = False
 
@@ -145,7 +145,7 @@ class Attempt:
             raise
         self.claim, self.run = claim, place.run
         for tell in self.on_join:
-            tell(self)
+            tell(self, view)
 
 
 def _runs_of_process() -> set[str]:

@@ -101,10 +101,12 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A model call without one. ``frontier``: nothing recorded is left in its lane, so it may be made."""
+    """A model call without one. ``frontier``: nothing recorded is left in its lane, so it may be made. ``unfit``: it was
+    recorded, and why its answer can't be handed out."""
 
     report: MissReport
     frontier: bool
+    unfit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,16 +173,20 @@ class Tape:
     def model(self, lane: str, request: Request) -> Answered | Miss:
         """Ask for a model call; an answer is handed out once."""
         keys, aliases = self._keys(request)
+        unfit = None
         with self._lock:
             here = self._lanes[lane]
             if not here.left:
                 for key in (*keys, *aliases):
                     for call in here.models:
-                        if id(call) not in here.used and key in (*call.keys, *call.aliases) and call.unfit is None:
+                        if id(call) in here.used or key not in (*call.keys, *call.aliases):
+                            continue
+                        if call.unfit is None:
                             here.used.add(id(call))
                             return Answered(call, key in aliases)
+                        unfit = unfit or call.unfit
             frontier = here.left or self._is_at_frontier(here)
-        return Miss(self._report(here.models, here, request), frontier)
+        return Miss(self._report(here.models, here, request), frontier, unfit)
 
     def tool(self, lane: str, call: Request) -> Done | Failed | Unknown | NotBegun:
         """Ask for a tool call; a recorded one is handed out once, one with an unknown outcome every time."""
@@ -217,6 +223,12 @@ class Tape:
         with self._lock:
             here = self._lanes[lane]
             return here.left or self._is_at_frontier(here)
+
+    def waiting(self, lane: str) -> list[Recorded]:
+        """The model answers of a lane that were not handed out yet."""
+        with self._lock:
+            here = self._lanes[lane]
+            return [call for call in here.models if id(call) not in here.used]
 
     def leave(self, lane: str) -> None:
         """Go on for real in this lane, whatever is left of its record."""

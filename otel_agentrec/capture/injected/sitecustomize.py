@@ -28,8 +28,7 @@ def _start_recording() -> None:
     # for this process may be a launcher that becomes the program in its turn.
     is_the_command = os.environ.get("OTEL_AGENTREC__PID", "") == str(os.getpid())
     try:
-        import otel_agentrec.otel.recording  # noqa: F401 - brings the points of interception
-        from otel_agentrec.capture.bootstrap import start
+        from otel_agentrec.otel.launched import start
     except Exception as error:
         if is_the_command:
             if isinstance(error, (ImportError, SyntaxError)):

@@ -82,6 +82,7 @@ def payload_of(
         "startedAt": str(asked.started_ns),
         "endedAt": str(exchange.ended_ns),
         "flags": flags or None,
+        "answeredFrom": dict(came.origin) if came.origin is not None else None,
     }
     return {name: value for name, value in told.items() if value is not None}
 

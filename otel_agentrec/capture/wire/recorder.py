@@ -258,6 +258,9 @@ class WireRecorder:
     def _event(self, attempt: Attempt, payload: dict[str, Json]) -> StepEvent:
         event = StepEvent("WIRE_RECORDED", payload, run=self._run_id)
         span, entry = attempt.request.span, attempt.owner or attempt.entry
+        program = self._tracker.program
+        if program is not None and span is None and attempt.named is None:
+            event.run = program.id
         if attempt.owner is not None:
             event.trace = {"traceId": f"{attempt.owner.key[0]:032x}", "spanId": attempt.owner.span_id}
         elif span is not None:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from otel_agentrec.capture.completions import Completion
 from otel_agentrec.capture.emit_block import SCOPE
 from otel_agentrec.capture.opening import Key, OpenSpan
+from otel_agentrec.capture.program import take
 from otel_agentrec.capture.spans import SpanView
+from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.wire import ladder, own
 from otel_agentrec.capture.wire.calls import Attempt
 from otel_agentrec.capture.wire.facts import GENERATING
@@ -162,7 +164,8 @@ class Settler:
         """Tell the span's record of its attempts, where the attempts' own events don't, and what the span did not tell."""
         facts = self._lacking(attempt, owner.told.facts if owner.told is not None else None)
         untold = [a.wire_id for a in attempt.chain if not (a.rung_written and a.owner is owner)]
-        if facts is None and not untold:
+        origin = _origin(attempt)
+        if facts is None and not untold and origin is None:
             return
         told = owner.told
         view = SpanView(
@@ -172,9 +175,12 @@ class Settler:
             "",
             scope=owner.scope or "",
         )
-        facts = facts or Facts()
-        facts.session_id = told.facts.session_id if told is not None else owner.session
-        self._tracker.wire_told(view, facts, untold, attempt.rung)
+        lacking = facts or Facts()
+        lacking.session_id = told.facts.session_id if told is not None else owner.session
+        if origin is not None:
+            self._answered(view, origin)
+        if facts is not None or untold:
+            self._tracker.wire_told(view, lacking, untold, attempt.rung)
 
     def _lacking(self, attempt: Attempt, told: Facts | None) -> Facts | None:
         """The facts that the wire tells and the span did not; None when nothing worth an event is among them."""
@@ -210,6 +216,7 @@ class Settler:
         span_id = f"{key[1]:016x}" if key else secrets.token_hex(8)
         if key is None or not self._tracker.has_seen(key):
             view = own.view_of(attempt, facts, trace_id, span_id)
+            take(self._tracker.program, above is None, Kind.MODEL, facts)
             if not self._content:
                 for name in (*_CONTENT, "error_message"):
                     setattr(facts, name, None)
@@ -217,4 +224,20 @@ class Settler:
             self._tracker.completed(Completion(seen, {}, False, view, (Kind.MODEL, facts)))
         view = SpanView(trace_id, span_id, None, "", scope=SCOPE)
         self._tracker.wire_told(view, Facts(), [a.wire_id for a in attempt.chain], "none")
+        origin = _origin(attempt)
+        if origin is not None:
+            self._answered(view, origin)
         self._settle(attempt)
+
+    def _answered(self, view: SpanView, origin: dict[str, Any]) -> None:
+        trace = {"traceId": view.trace_id, "spanId": view.span_id}
+        told = {"node": view.span_id, "from": origin}
+        self._recorder.edge.write(StepEvent("NODE_ANSWERED", told, trace=trace))
+
+
+def _origin(attempt: Attempt) -> dict[str, Any] | None:
+    """Where the answer to a call comes from that was not made."""
+    exchange = attempt.exchange
+    if exchange is None or not exchange.answered:
+        return None
+    return dict(exchange.response.origin or {})

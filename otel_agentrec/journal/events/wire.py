@@ -68,3 +68,5 @@ class WireRecorded(Payload):
     started_at: str | None = None
     ended_at: str | None = None
     flags: list[str] | None = None
+    answered_from: dict[str, Json] | None = None
+    """Of an answer from a recording: ``{run, wireId, stream, seq, span?}`` of the recorded one."""

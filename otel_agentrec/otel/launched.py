@@ -1,0 +1,80 @@
+"""The first thing that runs in every Python process below ``otel-agentrec run``: it is recorded, and may resume a run."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+
+import otel_agentrec.otel.recording  # noqa: F401 - brings the points of interception
+from otel_agentrec.capture import bootstrap
+from otel_agentrec.capture.guard import PROCESS
+from otel_agentrec.capture.recorders import recorder_in_use
+from otel_agentrec.errors import AgentRecError
+from otel_agentrec.intercept.active import ACTIVE
+from otel_agentrec.intercept.recording_tools import RecordingTools
+from otel_agentrec.resume import exits
+from otel_agentrec.resume.attempt import attempt_at
+from otel_agentrec.resume.resumed_run import ResumedModels, ResumedRun
+from otel_agentrec.settings import Settings
+
+__all__ = ["start"]
+
+
+def start(is_the_command: bool) -> None:
+    """Record this process. A run that can't be resumed ends the command, before any code of its own.
+
+    Args:
+        is_the_command: this is the process that the user asked for, not one that it started.
+    """
+    settings = PROCESS.run("the settings", Settings.load)
+    if settings is None or not settings.path or not settings.enabled:
+        bootstrap.start(is_the_command)
+        return
+    PROCESS.run("the exit code", exits.watch)
+    bootstrap.start(is_the_command)
+    recorder = recorder_in_use()
+    if recorder is None:
+        if settings.resume and is_the_command:
+            _refuse("the run can't be resumed: this process is not recorded")
+        return
+    recorder.guard.run("the run of the program", recorder.edge.record_program)
+    ACTIVE.tools = RecordingTools()
+    if settings.resume:
+        _resume(settings, is_the_command)
+
+
+def _resume(settings: Settings, is_the_command: bool) -> None:
+    assert settings.resume is not None
+    try:
+        attempt = attempt_at(settings.resume, settings.resume_run)
+        run = ResumedRun(
+            attempt,
+            live=settings.on_divergence == "live",
+            rerun_tools=settings.rerun_tools,
+            inert=settings.inert,
+        )
+    except AgentRecError as error:
+        if is_the_command:
+            _refuse(str(error), error.hint)
+        return  # a process beside the one that resumes: it is only recorded
+    ACTIVE.models, ACTIVE.tools = ResumedModels(run), run
+    if is_the_command:
+        atexit.register(_say_what_was_resumed, run, os.getpid())
+
+
+def _say_what_was_resumed(run: ResumedRun, pid: int) -> None:
+    if os.getpid() != pid:
+        return
+    attempt = run.attempt
+    if attempt.run is None:
+        PROCESS.notices.say(
+            f"nothing was resumed: no call of this program was of run {attempt.root}"
+            + (f" (agent {attempt.chosen.agent})" if attempt.chosen.agent else "")
+        )
+
+
+def _refuse(what: str, hint: str = "") -> None:
+    PROCESS.notices.say(what, hint)
+    sys.stderr.flush()
+    os._exit(2)

@@ -1,0 +1,153 @@
+"""``otel-agentrec run --resume``: a program that was not changed goes on after a crash, and repeats nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from otel_agentrec.journal.reader import Recording
+from otel_agentrec.nodes.fold import fold
+from otel_agentrec.nodes.read import read_nodes
+
+from .running import ANSWER, CALLS, EACH_ONCE, MODEL_CALLS, shop
+
+BOUNDARIES = [f"before:s{n}" for n in range(1, 8)] + [f"done:{call}" for call in CALLS]
+WINDOW = [f"{moment}:{call}" for call in CALLS for moment in ("inside", "after")]
+
+
+def test_a_killed_program_goes_on_where_it_was(tmp_path: Path) -> None:
+    with shop(tmp_path) as it:
+        it.start("done:s2b")
+        it.resume(kill_at="before:s5")
+        done = it.resume()
+        assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n"), done.stderr
+        assert it.effects() == EACH_ONCE
+        assert len(it.model.requests) == MODEL_CALLS, "no model call is paid twice"
+        again = it.resume()
+        assert (again.returncode, again.stdout) == (2, "")
+        assert "no run that did not come to its end" in again.stderr
+
+    first, second, third = fold(Recording(it.recording)).runs
+    assert [run.agent for run in (first, second, third)] == ["unchanged.py"] * 3
+    assert [(run.status, run.root, run.attempt) for run in (first, second, third)] == [
+        ("interrupted", first.id, 1),
+        ("interrupted", first.id, 2),
+        ("ok", first.id, 3),
+    ]
+    records = list(read_nodes(it.recording, run=third.id))
+    assert [r.step for r in records if r.model_id] == list(range(1, MODEL_CALLS + 1))
+    answered = [r.answered_from["run"] for r in records if r.answered_from]
+    assert answered == [first.id] * 5 + [second.id] * 5
+    assert third.tokens["input"] == sum(r.input_tokens or 0 for r in records if not r.answered_from)
+
+
+@pytest.mark.parametrize("words", [["stream"], ["async", "agent"]], ids=" ".join)
+def test_streams_and_tasks_and_agents_are_resumed_too(tmp_path: Path, words: list[str]) -> None:
+    with shop(tmp_path / "whole", *words) as whole:
+        (tmp_path / "whole").mkdir()
+        undisturbed = whole.start()
+    with shop(tmp_path, *words) as it:
+        it.start("done:s2a")
+        done = it.resume()
+        assert (done.returncode, done.stdout) == (0, undisturbed.stdout), done.stderr
+        assert done.stdout.endswith(f"{ANSWER}\n")
+        assert it.effects() == EACH_ONCE
+        assert len(it.model.requests) == MODEL_CALLS
+
+
+def test_in_the_window_it_stops_with_75_however_it_ends(tmp_path: Path) -> None:
+    with shop(tmp_path) as it:
+        it.start("after:s3")
+        (unknown,) = it.unknown()
+        before, asked = it.effects(), len(it.model.requests)
+        for word in ("swallow", "hard"):
+            it.words = [word]
+            stopped = it.resume()
+            assert stopped.returncode == 75, (word, stopped.stderr)
+            assert f"effect {unknown.id}" in stopped.stderr
+            assert "otel-agentrec resolve" in stopped.stderr
+            assert "Traceback" not in stopped.stderr
+        assert (it.effects(), len(it.model.requests)) == (before, asked), "nothing happened for real"
+        it.words = []
+        it.settle()
+        assert it.resume().returncode == 0
+        assert it.effects() == EACH_ONCE
+        assert len(it.model.requests) == MODEL_CALLS
+
+
+def test_a_clock_in_the_prompt_is_a_divergence_and_says_where(tmp_path: Path) -> None:
+    with shop(tmp_path, "clock") as it:
+        it.start("before:s3")
+        before = it.effects()
+        stopped = it.resume()
+        assert stopped.returncode == 76, stopped.stderr
+        assert "$.messages[0].content" in stopped.stderr
+        assert "It is " in stopped.stderr
+        assert (it.effects(), len(it.model.requests)) == (before, 2)
+        live = it.resume("--on-divergence", "live")
+        assert live.returncode == 75, "a charge may be one that was made"
+        assert it.effects() == before
+        assert "for real" in live.stderr
+        declared = it.resume("--inert", "$.messages[0].content")
+        assert declared.returncode == 0, declared.stderr
+        assert it.effects() == EACH_ONCE
+
+
+def test_a_tool_that_nobody_intercepts_is_not_asked_for_again(tmp_path: Path) -> None:
+    with shop(tmp_path, "bare") as it:
+        it.start("done:s2b")
+        stopped = it.resume()
+        assert stopped.returncode == 2
+        assert "charge" in stopped.stderr
+        assert "--rerun-tools charge" in stopped.stderr
+        assert it.effects() == {"s1": 1, "s2a": 1, "s2b": 1}
+        done = it.resume("--rerun-tools", "charge")
+        assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n"), done.stderr
+        assert it.effects() == EACH_ONCE | {"s1": 2, "s2a": 2, "s2b": 2}, "as it was allowed"
+
+
+def test_what_can_not_be_resumed_is_refused_before_the_program_starts(tmp_path: Path) -> None:
+    with shop(tmp_path) as it:
+        for options, why in [
+            (["--resume", str(tmp_path / "none")], "none"),
+            (["--run", "abc"], "--resume"),
+            (["--out", "x", "--resume", "y"], "can't be used together"),
+        ]:
+            refused = it._run(options, "never")
+            assert (refused.returncode, refused.stdout) == (2, "")
+            assert why in refused.stderr
+        assert it.effects() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["", "stream", "async agent"])
+@pytest.mark.parametrize("kill_at", [*BOUNDARIES, *WINDOW])
+def test_killed_anywhere(tmp_path: Path, kill_at: str, words: str) -> None:
+    with shop(tmp_path, *words.split()) as it:
+        it.start(kill_at)
+        it.finish()
+        assert it.effects() == EACH_ONCE
+        assert len(it.model.requests) == MODEL_CALLS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("again", [*BOUNDARIES[3:], *WINDOW[4:]])
+def test_killed_again_while_it_is_resumed(tmp_path: Path, again: str) -> None:
+    with shop(tmp_path) as it:
+        it.start("before:s2")
+        it.resume(kill_at=again)
+        it.finish()
+        assert it.effects() == EACH_ONCE
+        assert len(it.model.requests) == MODEL_CALLS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill_at", [*BOUNDARIES[1:], *WINDOW])
+def test_a_clock_never_makes_two_effects_of_one(tmp_path: Path, kill_at: str) -> None:
+    with shop(tmp_path, "clock") as it:
+        it.start(kill_at)
+        for options in ([], ["--on-divergence", "live"]):
+            stopped = it.resume(*options)
+            assert stopped.returncode in (75, 76), stopped.stderr
+        assert set(it.effects().values()) <= {1}
