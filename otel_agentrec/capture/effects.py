@@ -15,12 +15,12 @@ from typing import Any
 from otel_agentrec.capture.placing import CallPlace
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.capture.steps import StepEvent
-from otel_agentrec.errors import LedgerUnavailable
+from otel_agentrec.errors import LedgerUnavailable, RunStopped
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.events.base import Payload
 from otel_agentrec.journal.events.effect import EffectDone, EffectFailed, EffectResolved, EffectStarted
 from otel_agentrec.journal.events.node import NodeAnswered
-from otel_agentrec.journal.events.run import RunResumed
+from otel_agentrec.journal.events.run import ErrorEvent, RunResumed
 from otel_agentrec.journal.sync import NotSynced
 from otel_agentrec.nodes.keys import KeyRing, NoKey, tool_key
 
@@ -136,6 +136,12 @@ class EffectLog:
         node = (where.trace or {}).get("spanId")
         if node is not None:
             self.recorder.edge.write(_event(NodeAnswered(node, from_), dataclasses.replace(place, where=where)))
+
+    def stopped(self, place: CallPlace, error: RunStopped) -> None:
+        """The run is stopped: it did not come to its end, whatever its agent makes of that."""
+        event = _event(ErrorEvent(type(error).__name__, str(error)), place)
+        event.run = place.run
+        self.recorder.edge.write(event)
 
     def resumed(self, place: CallPlace, root: str, from_: dict[str, Json]) -> SealedAt:
         """A run goes on with another one: the first event of an attempt. Raises LedgerUnavailable."""

@@ -97,6 +97,8 @@ class RecordingTools:
         except RunStopped as error:
             if asked.span is not None:
                 asked.span.cut_off(error)
+            if asked.root not in STOPPED:
+                log.stopped(asked.place, error)
             raise STOPPED.stop(asked.root, error) from error.__cause__
 
     def returned(self, call: ToolCall, outcome: ToolOutcome) -> None:

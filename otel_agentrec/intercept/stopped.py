@@ -38,6 +38,9 @@ class Stopped:
             self._by_root.popitem(last=False)
         return error if first is error else self._again(first)
 
+    def __contains__(self, root: str) -> bool:
+        return root in self._by_root
+
     def check(self, root: str) -> None:
         """Raise again what stopped this run, if anything did."""
         first = self._by_root.get(root)

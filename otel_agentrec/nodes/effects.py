@@ -171,11 +171,14 @@ def read_effects(
     lineages = found.lineages
     spans = {effect.span for effect in effects}
     calls = {(effect.root, effect.call_id, effect.name) for effect in effects if effect.call_id}
+    hooked = {(effect.stream, effect.name) for effect in effects}
     for record in records:
         if record.node_type is not NodeType.TOOL or record.answered_from is not None:
             continue
         of_span = _of_record(record, lineages)
         known = of_span.span in spans or (of_span.root, of_span.call_id, of_span.name) in calls
+        if of_span.state == UNKNOWN and (of_span.stream, of_span.name) in hooked:
+            continue  # its span was opened, but its intent would be on disk if it had begun
         if not known:
             effects.append(of_span)
     _resolve_spans(effects, found.events)

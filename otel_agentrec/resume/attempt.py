@@ -61,6 +61,7 @@ class Attempt:
         found = [one for one in resumables(opened, fold(opened)) if not any(run.id in ours for run in one.runs)]
         self.chosen: Resumable = choose_root(found, shlex.quote(str(recording)), run)
         self.root = self.chosen.root
+        self._other_sessions = {one.session for one in found if one.root != self.root} - {None, self.chosen.session}
         self.run: str | None = None
         """Id of the run of this process that is the attempt, once there is one."""
         self.claim: Claim | None = None
@@ -111,7 +112,8 @@ class Attempt:
         first = self.chosen
         if first.agent is not None and place.agent != first.agent:
             return False
-        return first.session is None or place.session in (None, first.session)
+        # a session that is in the recording is another conversation; one that is not was named anew by this process
+        return first.session in (None, place.session) or place.session not in self._other_sessions
 
     def _join(self, place: CallPlace, log: EffectLog) -> None:
         if place_of(log.recorder.settings.path or "") != str(self.directory):
@@ -131,7 +133,7 @@ class Attempt:
             alive = [run for run in earlier if run.status == "open"]
             if alive:
                 raise RecordingBusy(f"run {alive[0].id} is still running", "wait for its process to end, or stop it")
-            self.chosen = Resumable(self.root, tuple(earlier) or self.chosen.runs)
+            self.chosen = Resumable(self.root, tuple(earlier) or self.chosen.runs, ours.stopped)
             if self.chosen.is_finished:
                 raise UsageError(f"run {self.root} was finished by another attempt", "there is nothing left to resume")
             runs = {run.id for run in earlier}

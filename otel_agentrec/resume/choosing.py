@@ -13,12 +13,28 @@ from otel_agentrec.nodes.runs import Run
 __all__ = ["Resumable", "choose_root", "resumables"]
 
 
+_STOPS = frozenset(
+    [
+        "LedgerUnavailable",
+        "ResumeDivergence",
+        "RunStopped",
+        "ToolNotIntercepted",
+        "ResultUnreadable",
+        "UnknownOutcomeError",
+    ]
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Resumable:
-    """One root of a recording. ``runs``: its attempts, the first one first; ``agent`` and ``session`` of the first."""
+    """One root of a recording. ``runs``: its attempts, the first one first; ``agent`` and ``session`` of the first.
+
+    ``stopped``: ids of runs that were stopped, so they did not come to a good end whatever their agents told.
+    """
 
     root: str
     runs: tuple[Run, ...]
+    stopped: frozenset[str] = frozenset()
 
     @property
     def agent(self) -> str | None:
@@ -36,17 +52,25 @@ class Resumable:
     @property
     def is_finished(self) -> bool:
         """An attempt came to a good end."""
-        return any(run.status == "ok" for run in self.runs)
+        return any(run.status == "ok" and run.id not in self.stopped for run in self.runs)
 
 
 def resumables(recording: Recording, view: View) -> list[Resumable]:
     """All roots of a recording with their attempts, the earliest first."""
-    lineages = EffectEvents.of(e for stream in recording.streams() for e in stream.events()).lineages
+    ledger = EffectEvents()
+    stopped: set[str] = set()
+    for stream in recording.streams():
+        for event in stream.events():
+            if event.type == "RUN_RESUMED":
+                ledger.add(event)
+            elif event.type == "ERROR" and event.payload.get("errorType") in _STOPS and event.run is not None:
+                stopped.add(event.run)
+    lineages = ledger.lineages
     by_root: dict[str, list[Run]] = {}
     for run in view.runs:
         by_root.setdefault(lineages.root(run.id), []).append(run)
     return [
-        Resumable(root, tuple(sorted(runs, key=lambda run: (run.id != root, run.started_ms or 0))))
+        Resumable(root, tuple(sorted(runs, key=lambda run: (run.id != root, run.started_ms or 0))), frozenset(stopped))
         for root, runs in by_root.items()
     ]
 

@@ -102,6 +102,8 @@ class ResumedRun(ResumingTools):
         try:
             return self._answer(request, place, log)
         except RunStopped as error:
+            if root not in STOPPED:
+                log.stopped(place, error)
             raise STOPPED.stop(root, error) from error.__cause__
 
     def _answer(self, request: ModelRequest, place: CallPlace, log: EffectLog) -> RecordedResponse | Pass:

@@ -43,6 +43,7 @@ class Shop:
     model: ScriptedServer
     words: list[str] = field(default_factory=list)
     program: list[str] = field(default_factory=lambda: [sys.executable, str(PROGRAM)])
+    launcher: str = sys.executable
 
     @property
     def recording(self) -> Path:
@@ -65,7 +66,7 @@ class Shop:
             "OPENAI_API_KEY": "none",
             "OTEL_METRICS_EXPORTER": "none",
         }
-        argv = [sys.executable, "-m", "otel_agentrec", "run", *options, "--", *self.program]
+        argv = [self.launcher, "-m", "otel_agentrec", "run", *options, "--", *self.program]
         argv += [str(self.where / "effects"), kill_at, *self.words]
         done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=120)
         if kill_at != "never":
