@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ def agentrec(
 ) -> subprocess.CompletedProcess[bytes]:
     """The command in a process of its own; ``shell`` is put behind it (a redirection, a pipe)."""
     command = [sys.executable, "-m", "otel_agentrec", *argv]
-    settings = {"capture_output": True, "timeout": 30, "env": {**os.environ, **(env or {})}}
+    settings = {"capture_output": True, "timeout": 60, "env": {**os.environ, **(env or {})}}
     if shell is None:
         return subprocess.run(command, **settings)
     return subprocess.run(["bash", "-c", f'"$@" {shell}', "bash", *command], **settings)
@@ -157,14 +156,18 @@ def test_help_loads_no_heavy_package() -> None:
 
 
 def test_help_is_quick() -> None:
-    """Our own part: the time beyond a bare interpreter, best of three."""
+    """Our own part: the processor's time beyond a bare interpreter, best of three."""
+
+    def used() -> float:
+        times = os.times()
+        return times.children_user + times.children_system
 
     def best(*argv: str) -> float:
         times = []
         for _ in range(3):
-            begun = time.perf_counter()
-            subprocess.run([sys.executable, *argv], capture_output=True, timeout=30, check=True)
-            times.append(time.perf_counter() - begun)
+            begun = used()
+            subprocess.run([sys.executable, *argv], capture_output=True, timeout=60, check=True)
+            times.append(used() - begun)
         return min(times)
 
     assert best("-m", "otel_agentrec", "--help") - best("-c", "") < 0.5

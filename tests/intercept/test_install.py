@@ -18,6 +18,7 @@ from otel_agentrec.intercept.patching import Patched, Replacement, replace
 @pytest.fixture(autouse=True)
 def only_these_points(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(install, "_POINTS", [])
+    monkeypatch.setattr(install, "NOT_INTERCEPTED", {})  # other tests of this process import what it names
     monkeypatch.setattr(install, "_register_own", lambda: None)
     yield
     install.uninstall()
