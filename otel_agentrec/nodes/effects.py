@@ -169,14 +169,15 @@ def read_effects(
         for resolver in resolvers.values():
             resolver.close()
     lineages = found.lineages
-    spans = {effect.span for effect in effects}
+    spans = {effect.span[1] for effect in effects if effect.span is not None}
     calls = {(effect.root, effect.call_id, effect.name) for effect in effects if effect.call_id}
     hooked = {(effect.stream, effect.name) for effect in effects}
     for record in records:
         if record.node_type is not NodeType.TOOL or record.answered_from is not None:
             continue
         of_span = _of_record(record, lineages)
-        known = of_span.span in spans or (of_span.root, of_span.call_id, of_span.name) in calls
+        members = {record.span_id, *record.merged_span_ids}  # a tracer by callbacks makes its spans in another trace
+        known = not spans.isdisjoint(members) or (of_span.root, of_span.call_id, of_span.name) in calls
         if of_span.state == UNKNOWN and (of_span.stream, of_span.name) in hooked:
             continue  # its span was opened, but its intent would be on disk if it had begun
         if not known:

@@ -24,6 +24,7 @@ from otel_agentrec.nodes.evaluations import Evaluations
 from otel_agentrec.nodes.hearing import hear
 from otel_agentrec.nodes.identity import record_id
 from otel_agentrec.nodes.implied import Implied
+from otel_agentrec.nodes.intercepted import Intercepted
 from otel_agentrec.nodes.lanes import Lane
 from otel_agentrec.nodes.lanesof import Lanes
 from otel_agentrec.nodes.lineage import Lineages
@@ -105,7 +106,15 @@ class View:
         self._evaluations = Evaluations(source, table.evaluations)
         passed_on = PassedOn(source, table)
         self._builder = Builder(
-            source, belonging, self._pairing, implied, passed_on, self._evaluations, table.wires, earlier.messages
+            source,
+            belonging,
+            self._pairing,
+            implied,
+            passed_on,
+            self._evaluations,
+            table.wires,
+            Intercepted(source, table.ledger),
+            earlier.messages,
         )
 
     @cached_property

@@ -12,6 +12,7 @@ from otel_agentrec.nodes.evaluations import Evaluations
 from otel_agentrec.nodes.given import given_record
 from otel_agentrec.nodes.identity import RECORD_NAMESPACE, record_id
 from otel_agentrec.nodes.implied import Implied
+from otel_agentrec.nodes.intercepted import Intercepted
 from otel_agentrec.nodes.memo import Memo
 from otel_agentrec.nodes.pairing import Pairing, calls_of
 from otel_agentrec.nodes.passed_on import PassedOn
@@ -46,10 +47,12 @@ class Builder:
         passed_on: PassedOn,
         evaluations: Evaluations,
         wires: Wires,
+        intercepted: Intercepted,
         messages: Memo,
     ) -> None:
         self._source, self._belonging, self._pairing, self._implied = source, belonging, pairing, implied
         self._passed_on, self._evaluations, self._wires = passed_on, evaluations, wires
+        self._intercepted = intercepted
         self._headers: dict[Place, dict[str, Json]] = {}
         self._messages = messages
 
@@ -67,6 +70,7 @@ class Builder:
         facts, flags = told.facts, told.flags()
         kind = NodeType(s.kind)
         if kind is NodeType.TOOL and contents:
+            self._intercepted.fill(told.members, facts)
             self._passed_on.fill(s, facts)
         wires = self._wires.of(told.members) if kind is NodeType.MODEL else []
         own = self._tool(s, facts, flags) if kind is NodeType.TOOL else self._model(told, wires, contents)
@@ -139,6 +143,7 @@ class Builder:
         facts = dict(told.facts)
         if s.kind != NodeType.TOOL.value:
             return facts, self._header(told)
+        self._intercepted.fill(told.members, facts)
         self._passed_on.fill(s, facts)
         facts["arguments"] = self._pairing.named_arguments(s, facts.get("arguments"))
         facts["toolCallId"] = facts.get("toolCallId") or self._pairing.implied_id(s)

@@ -9,6 +9,7 @@ be meant for another one below it.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -211,12 +212,22 @@ def _take_identity(rest: dict[str, Any], facts: Facts) -> None:
     facts.response_model = text(take("gen_ai.response.model", None))
     facts.response_id = text(take("gen_ai.response.id", None))
     facts.agent_id = text(take("gen_ai.agent.id", None))
-    facts.agent_name = text(take("gen_ai.agent.name", None)) or text(take("gen_ai.workflow.name", None))
+    named = text(take("gen_ai.agent.name", None))
+    if named is not None and named == facts.agent_id and _is_uuid(named):
+        named = None  # an agent without a name goes by its id, which is another one in every process
+    facts.agent_name = named or text(take("gen_ai.workflow.name", None))
     told = text(take("gen_ai.conversation.id", None)) or text(take("session.id", None))
     facts.session_id = told or facts.session_id
     resent = tokens.count(take("http.request.resend_count", None))
     if resent is not None:
         facts.retry_count = resent
+
+
+def _is_uuid(value: str) -> bool:
+    try:
+        return str(uuid.UUID(value)) == value.lower()
+    except ValueError:
+        return False
 
 
 def _take_parameters(rest: dict[str, Any], facts: Facts) -> None:

@@ -6,7 +6,7 @@ span ``execute_tool (merged)`` only gathers their results.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from otel_agentrec.capture.dialects import genai, google, messages
@@ -24,6 +24,7 @@ SCOPE = "gcp.vertex.agent"
 
 _OWN = "gcp.vertex.agent."
 _CALL, _MERGED = "call_llm", "execute_tool (merged)"
+_LISTS = (list, tuple)
 _NOTHING = (None, "", "{}", "<not serializable>", "<not specified>", "N/A")
 
 
@@ -51,11 +52,29 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     elif kind == Kind.MODEL:
         _take_request(asked, left, facts)
         _take_answer(said, left, facts)
+        facts.output_messages = _without_pieces(facts.output_messages)
     elif kind == Kind.TOOL:
         facts.arguments = facts.arguments if facts.arguments is not None or arguments in _NOTHING[:2] else arguments
         facts.result = facts.result if facts.result is not None or result in _NOTHING[:2] else result
     facts.attributes = left or None
     return kind, facts
+
+
+def _without_pieces(said: Json) -> Json:
+    """A streamed answer is told piece by piece, each a message, and then as a whole: only the whole is kept."""
+    if not isinstance(said, _LISTS) or len(said) < 3:
+        return said
+    texts = [_only_text(message) for message in said]
+    whole, pieces = texts[-1], texts[:-1]
+    return [said[-1]] if whole and None not in pieces and "".join(map(str, pieces)) == whole else said
+
+
+def _only_text(message: Json) -> str | None:
+    """The text of a message that is nothing else."""
+    parts = message.get("parts") if isinstance(message, Mapping) else None
+    texts = [p.get("content") for p in parts if p.get("type") == "text"] if isinstance(parts, _LISTS) else [None]
+    known = isinstance(parts, _LISTS) and len(texts) == len(parts) and all(isinstance(t, str) for t in texts)
+    return "".join(map(str, texts)) if known else None
 
 
 def _take_request(value: Json, left: dict[str, Any], facts: Facts) -> None:

@@ -25,6 +25,9 @@ CALLED = {
 }
 
 
+ID = "149d78fb-1f4f-412a-a70b-b4cd97019ce2"
+
+
 def span(attributes: Mapping[str, Any], *, op: str | None = "chat", **fields: Any) -> SpanView:
     named = {} if op is None else {"gen_ai.operation.name": op}
     base = SpanView("1" * 32, "2" * 16, None, "a span", 3, "an.instrumentation", None, 1, 2)
@@ -189,6 +192,22 @@ class TestModelFacts:
         )
         got = facts(span({"gen_ai.usage.input_tokens": 5, "gen_ai.request.model": "m"}), log)
         assert (got.input_tokens, got.model, got.output_messages) == (5, "m", [SAID])
+
+
+class TestAgents:
+    @pytest.mark.parametrize(
+        ("told", "name"),
+        [
+            ({"gen_ai.agent.name": ID, "gen_ai.agent.id": ID}, None),
+            ({"gen_ai.agent.name": "guide", "gen_ai.agent.id": ID}, "guide"),
+            ({"gen_ai.agent.name": "guide", "gen_ai.agent.id": "guide"}, "guide"),
+            ({"gen_ai.agent.name": ID}, ID),
+        ],
+    )
+    def test_the_random_id_of_an_agent_without_a_name_is_no_name(self, told: dict[str, str], name: str | None) -> None:
+        """Else its calls would stand in another lane in every process."""
+        found = facts(span(told, op="invoke_agent"))
+        assert (found.agent_name, found.agent_id) == (name, told.get("gen_ai.agent.id"))
 
 
 class TestToolFacts:
