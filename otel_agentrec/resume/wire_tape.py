@@ -63,6 +63,8 @@ def recorded_calls(
         run, where = view.run_of_wire(wire), view.lane_of_wire(wire)
         if run in number and where is not None:
             placed.append((number[run], where.text, wire))
+        elif wire.run in number:  # nothing was around it when it left, as it will be again; its span was found later
+            placed.append((number[wire.run], "", wire))
     placed.sort(key=lambda one: one[0])  # within an attempt they stand in the order of their start
     dead = _abandoned(placed)
     records = {id_: r for run in runs for r in view.records(run) for id_ in r.wire_ids}
