@@ -187,8 +187,12 @@ class Database:
             what = " ".join(str(cause).split())[:300]
             if "database is locked" in what:
                 raise RecordingBusy(f"{self.name} is being written by another process", "try again") from None
-            hint = "check the path and who may write it" if self.kind == "sqlite" else None
-            raise StoreUnavailable(f"{self.name}: {what}", hint) from None
+            raise StoreUnavailable(f"{self.name}: {what}", self._hint(e)) from None
+
+    def _hint(self, error: Exception) -> str | None:
+        if not isinstance(error, (self._errors.OperationalError, self._errors.InterfaceError)):
+            return "check that the tables are this store's, and what the user may do with them"
+        return "check the path and who may write it" if self.kind == "sqlite" else None
 
 
 def _engine(sa: Any, url: Any) -> Engine:
@@ -207,7 +211,8 @@ def _engine(sa: Any, url: Any) -> Engine:
         options |= {"poolclass": sa.pool.StaticPool, "connect_args": {"check_same_thread": False}}
     elif backend == "sqlite":
         # No connection outlives its transaction: none is carried into a forked process, none is left open.
-        options |= {"poolclass": sa.pool.NullPool, "connect_args": {"timeout": LOCK_WAIT}}
+        waits = {} if "timeout" in parsed.query else {"timeout": LOCK_WAIT}
+        options |= {"poolclass": sa.pool.NullPool, "connect_args": waits}
     else:
         options["pool_pre_ping"] = True
         if "connect_timeout" not in parsed.query and parsed.drivername.endswith(("+psycopg", "+psycopg2")):

@@ -64,6 +64,8 @@ class SessionLog:
         if not isinstance(session_id, str) or not session_id:
             raise UsageError("a session needs an id", "give any text: a user, a chat, a ticket")
         is_path = isinstance(recording_or_store, (str, os.PathLike))
+        if isinstance(recording_or_store, str) and "://" in recording_or_store:
+            raise UsageError("a database URL is no directory", "give an event store: SqlEventStore(url)")
         log = cls(FileEventStore(recording_or_store) if is_path else recording_or_store, session_id, policy)  # type: ignore[arg-type]
         log._refuse_half_a_fork()
         return log

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from otel_agentrec.audit.verify import verify
 from otel_agentrec.errors import UsageError
@@ -146,26 +148,67 @@ def test_a_reader_sees_what_was_there_when_it_began(store: EventStore) -> None:
     assert seen[:40] == [str(n) for n in range(40)]
 
 
+APPENDS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "sessions/b"]),
+        st.lists(
+            st.recursive(
+                st.text() | st.integers() | st.booleans(),
+                lambda s: st.lists(s) | st.dictionaries(st.text(), s),
+                max_leaves=5,
+            ),
+            max_size=3,
+        ),
+        st.none() | st.integers(0, 6),
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=25)
+@given(APPENDS)
+def test_all_twins_tell_one_story(
+    tmp_path_factory: pytest.TempPathFactory, appends: list[tuple[str, list[object], int | None]]
+) -> None:
+    stories = []
+    for make in TWINS.values():
+        store = make(tmp_path_factory.mktemp("store") / "store")
+        told: list[object] = []
+        for stream, values, expected in appends:
+            try:
+                told.append([done.seq for done in store.append(stream, [said(value) for value in values], expected)])
+            except SequenceConflict as conflict:
+                told.append(("conflict", conflict.head))
+        for stream in store.streams():
+            head = store.head(stream)
+            events = list(store.read(stream))
+            assert head == (len(events), events[-1].hash)
+            told.append([stream, [(e.seq, e.type, e.payload.get("output")) for e in events]])
+        stories.append(told)
+    assert all(story == stories[0] for story in stories)
+
+
 WRITER = """
 import sys
-from pathlib import Path
-from otel_agentrec.journal.draft import Envelope, NewEvent
-from tests.journal.test_store import TWINS
-store = TWINS[sys.argv[1]](Path(sys.argv[2]))
-for n in range(25):
-    store.append("sessions/s", [NewEvent("FINAL_OUTPUT", {"output": f"{sys.argv[3]}-{n}"})])
+from otel_agentrec.journal.draft import NewEvent
+from otel_agentrec.journal.sqlstore import SqlEventStore
+from otel_agentrec.journal.store import FileEventStore
+kind, path, count, name = sys.argv[1:]
+store = FileEventStore(path) if kind == "file" else SqlEventStore(f"sqlite:///{path}.db")
+for n in range(int(count)):
+    store.append("sessions/s", [NewEvent("FINAL_OUTPUT", {"output": f"{name}-{n}"})])
 """
 
 
-@pytest.mark.parametrize("twin", ["file", "sqlite"])
-def test_processes_append_to_one_stream_without_a_gap(tmp_path: Path, twin: str) -> None:
+@pytest.mark.parametrize(("twin", "count"), [("file", 25), ("sqlite", 8)])  # SQLite waits for the disk
+def test_processes_append_to_one_stream_without_a_gap(tmp_path: Path, twin: str, count: int) -> None:
     store = TWINS[twin](tmp_path / "store")
-    command = [sys.executable, "-c", WRITER, twin, str(tmp_path / "store")]
+    command = [sys.executable, "-c", WRITER, twin, str(tmp_path / "store"), str(count)]
     children = [subprocess.Popen([*command, str(k)], cwd=ROOT) for k in range(4)]
     assert [c.wait(60) for c in children] == [0] * 4
     events = list(store.read("sessions/s"))
-    assert [e.seq for e in events] == list(range(101))
-    wanted = {f"{k}-{n}" for k, n in itertools.product(range(4), range(25))}
+    assert [e.seq for e in events] == list(range(4 * count + 1))
+    wanted = {f"{k}-{n}" for k, n in itertools.product(range(4), range(count))}
     assert {e.payload["output"] for e in events[1:]} == wanted
     if isinstance(store, SqlEventStore):
         store.export("sessions/s", tmp_path / "store")

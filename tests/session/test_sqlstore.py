@@ -252,6 +252,26 @@ def test_a_server_killed_in_a_save_keeps_the_old_or_the_new_snapshot(postgres: P
 
 
 @pytest.mark.servers
+def test_a_user_who_may_not_make_tables_uses_one_that_is_there(postgres: Postgres) -> None:
+    table, user = f"t{uuid4().hex}", f"u{uuid4().hex}"
+    url = postgres.url.replace("agentrec@", f"{user}@")
+    admin = sa.create_engine(postgres.url.replace("postgresql:", "postgresql+psycopg:"))
+    with admin.begin() as connection:
+        connection.exec_driver_sql(f"CREATE ROLE {user} LOGIN")
+    with pytest.raises(StoreUnavailable) as error:
+        SqlAgentSessionStore(url, table=table).save(snapshot())
+    assert "permission denied for schema public" in told(error) and "what the user may do" in told(error)
+    with SqlAgentSessionStore(admin, table=table) as store:
+        store.save(snapshot())
+    with admin.begin() as connection:
+        connection.exec_driver_sql(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {user}")
+    admin.dispose()
+    with SqlAgentSessionStore(url, table=table) as store:
+        store.save(snapshot(version=2))
+        assert store.load("s") == snapshot(version=2) and store.delete("s")
+
+
+@pytest.mark.servers
 def test_a_forked_process_opens_connections_of_its_own(postgres: Postgres) -> None:
     store = SqlAgentSessionStore(postgres.url, table=f"t{uuid4().hex}")
     store.save(snapshot("parent"))

@@ -102,7 +102,7 @@ for version in range(1, 10**6):
 @pytest.mark.parametrize("twin", sorted(TWINS))
 def test_a_process_killed_while_saving_leaves_the_old_or_the_new_snapshot(tmp_path: Path, twin: str) -> None:
     store = TWINS[twin](tmp_path / "store")
-    for _ in range(4):
+    for _ in range(4 if twin == "file" else 2):
         child = subprocess.Popen(
             [sys.executable, "-c", SAVER, twin, str(tmp_path / "store")], stdout=subprocess.PIPE, text=True, cwd=ROOT
         )

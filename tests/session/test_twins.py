@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from otel_agentrec.errors import RecordingTampered
+from otel_agentrec.errors import RecordingTampered, UsageError
 from otel_agentrec.session.agent import AGENT, AgentSession
 from otel_agentrec.session.log import SessionLog
 from tests.journal.test_store import TWINS
@@ -67,6 +67,12 @@ def test_forks_and_saved_projections_work_in_every_store(tmp_path: Path, twin: s
         TWINS[twin](tmp_path / "store") if twin != "memory" else store, "user-42"
     ).project(AGENT)
     assert again.events_read - counted == 2, "PROJECTION_SAVED and what came later"
+
+
+def test_a_url_where_a_directory_is_wanted_is_no_directory_called_sqlite() -> None:
+    with pytest.raises(UsageError) as error:
+        SessionLog.open("sqlite:///x.db", "s")
+    assert "SqlEventStore(url)" in error.value.hint
 
 
 def test_a_snapshot_goes_on_in_a_log_in_a_database(tmp_path: Path) -> None:
