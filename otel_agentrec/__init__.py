@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from otel_agentrec.records import IoCaptureSink, NodeIoRecord, NodeType
     from otel_agentrec.redaction import Redactor, whole_record
     from otel_agentrec.replay.node import NodeReplayer
+    from otel_agentrec.replay.report import ReplayReport
+    from otel_agentrec.replay.whole import replaying
     from otel_agentrec.resume.cache import ResumeCache
     from otel_agentrec.resume.clients import (
         AsyncResumableModelClient,
@@ -100,6 +102,8 @@ _ROOMS = {
     "records": ["IoCaptureSink", "NodeIoRecord", "NodeType"],
     "redaction": ["Redactor", "whole_record"],
     "replay.node": ["NodeReplayer"],
+    "replay.report": ["ReplayReport"],
+    "replay.whole": ["replaying"],
     "resume.cache": ["ResumeCache"],
     "resume.tools": ["resumable_tool"],
     "session.agent": ["AGENT", "AgentSession"],
@@ -163,6 +167,7 @@ __all__ = [
     "RecordingLogExporter",
     "RecordingSpanExporter",
     "Redactor",
+    "ReplayReport",
     "ResumableModelClient",
     "ResumableToolExecutor",
     "ResumeCache",
@@ -179,6 +184,7 @@ __all__ = [
     "ingest",
     "read_events",
     "read_nodes",
+    "replaying",
     "resumable_tool",
     "verify",
     "whole_record",

@@ -10,12 +10,15 @@ from typing import Any
 
 __all__ = [
     "AgentRecError",
+    "AnswerUnavailable",
+    "CannotReplay",
     "ConfigurationError",
     "EventInvalid",
     "ExtraMissing",
     "LedgerUnavailable",
     "RecordedError",
     "RecordingBusy",
+    "RecordingEnds",
     "RecordingNotFound",
     "RecordingTampered",
     "RecordingUnreadable",
@@ -112,6 +115,13 @@ class RecordedError(AgentRecError):
         self.partial = partial
 
 
+class CannotReplay(AgentRecError):
+    """A recording can't be replayed: something in it is not there any more, or no single run is meant."""
+
+    exit_code = 125
+    """What ``git bisect run`` takes for "this revision can't be tested"."""
+
+
 class RunStopped(BaseException):
     """The run must not go on, and no framework may turn this into text for its model.
 
@@ -155,9 +165,26 @@ class ResumeDivergence(RunStopped):
 
 
 class ReplayDivergence(RunStopped):
-    """The replayed program asks for something that the recording does not hold."""
+    """The replayed program asks for something that the recording does not hold.
+
+    ``divergence``: step, JSON path, recorded and new value (see ``otel_agentrec.replay.divergence``), where they are known.
+    """
 
     exit_code = 1
+    divergence: Any = None
+
+
+class RecordingEnds(RunStopped):
+    """The replayed program asks for more, and the recording was cut off here: nobody knows what came."""
+
+    exit_code = 125
+    default_hint = "the recorded run did not come to its end; otel-agentrec run --resume goes on for real"
+
+
+class AnswerUnavailable(RunStopped):
+    """The call was recorded, and what it gave can't be handed out (redacted, erased, cut off)."""
+
+    exit_code = 125
 
 
 class ToolNotIntercepted(RunStopped):

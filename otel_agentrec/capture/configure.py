@@ -22,7 +22,14 @@ from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.settings import Settings
 
-__all__ = ["configure", "join_from_outside", "provider_from_environment", "show_log", "start_from_environment"]
+__all__ = [
+    "attach_to_providers",
+    "configure",
+    "join_from_outside",
+    "provider_from_environment",
+    "show_log",
+    "start_from_environment",
+]
 
 DISABLED = "OTEL_SDK_DISABLED=true: OpenTelemetry is off, nothing is recorded"
 
@@ -105,7 +112,7 @@ def start_from_environment(way: str, **arguments: Any) -> Recorder | None:
     """
     recorder = join_from_outside(way, **arguments)
     if recorder is not None:
-        _attach_to_providers(recorder, way)
+        attach_to_providers(recorder, way)
     return recorder
 
 
@@ -164,7 +171,7 @@ def _start(recorder: Recorder, settings: Settings) -> None:
     if _sdk_is_disabled():
         recorder.notices.once("disabled", DISABLED)
     else:
-        _attach_to_providers(recorder, CONFIGURE)
+        attach_to_providers(recorder, CONFIGURE)
 
 
 def _prepare(settings: Settings) -> None:
@@ -177,7 +184,7 @@ def _sdk_is_disabled() -> bool:
     return os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
 
 
-def _attach_to_providers(recorder: Recorder, way: str) -> None:
+def attach_to_providers(recorder: Recorder, way: str) -> None:
     """Attach to OTel's global providers; where there are none, make them."""
     tracer_provider = trace.get_tracer_provider()
     if isinstance(tracer_provider, trace.ProxyTracerProvider):

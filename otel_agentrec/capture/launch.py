@@ -20,7 +20,7 @@ from otel_agentrec.errors import UsageError
 from otel_agentrec.redaction.redactor import check_setting
 from otel_agentrec.settings import Settings
 
-__all__ = ["Started", "is_python_source", "program_of", "run_command", "started_by"]
+__all__ = ["Started", "is_python_source", "program_of", "recorded_command", "run_command", "started_by"]
 
 INJECTED = Path(__file__).parent / "injected"
 HOME = Path(__file__).parent.parent.parent
@@ -86,7 +86,25 @@ def run_command(
         ConfigurationError: a setting has a value that can't be used; the program was not started.
         UsageError: there is no such program, it is no Python program, or ``out`` is something else than a directory.
     """
-    environ = {**(os.environ if env is None else env), **(more or {})}
+    argv, environ = recorded_command(cmd, out, {**(os.environ if env is None else env), **(more or {})})
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):
+            pass
+    if os.name == "nt":  # execve would return to the shell at once
+        environ.pop("OTEL_AGENTREC__PID", None)
+        return subprocess.call(argv, env=environ)
+    try:
+        os.execve(argv[0], [cmd[0] if argv[0] != sys.executable else argv[0], *argv[1:]], environ)
+    except OSError as error:
+        raise UsageError(f"{argv[0]} can't be started: {error.strerror}") from None
+
+
+def recorded_command(cmd: list[str], out: Path, env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """(arguments, environment) of a program that will be recorded; the first argument is an existing file. Raises as
+    :func:`run_command`."""
+    environ = dict(env)
     argv = program_of(cmd, environ)
     settings = Settings.load(environ, path=str(out))
     if settings.enabled:
@@ -101,18 +119,7 @@ def run_command(
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
         if settings.content != "off":
             ask_for_content(environ)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (AttributeError, OSError, ValueError):
-            pass
-    if os.name == "nt":  # execve would return to the shell at once
-        environ.pop("OTEL_AGENTREC__PID", None)
-        return subprocess.call(argv, env=environ)
-    try:
-        os.execve(argv[0], [cmd[0] if argv[0] != sys.executable else argv[0], *argv[1:]], environ)
-    except OSError as error:
-        raise UsageError(f"{argv[0]} can't be started: {error.strerror}") from None
+    return argv, environ
 
 
 def program_of(cmd: list[str], environ: Mapping[str, str]) -> list[str]:

@@ -21,7 +21,7 @@ from opentelemetry import context, trace
 
 from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.errors import ReplayDivergence, RunStopped
-from otel_agentrec.intercept.active import ACTIVE
+from otel_agentrec.intercept.active import ACTIVE, refusal
 from otel_agentrec.intercept.endpoints import ASIDE, api_of, kept_request_headers, query_names
 from otel_agentrec.intercept.protocol import (
     Exchange,
@@ -113,10 +113,11 @@ def wanted(method: str, host: str, path: str) -> str | None:
             return None
         if path.endswith(ASIDE):
             raise ConnectionRefusedError(f"{host}{path} is not asked while a recording is replayed")
-        raise ReplayDivergence(
+        error = ReplayDivergence(
             f"{method} {host}{path} is no known model call, and nothing else is sent while a recording is replayed",
             "if it is one, name its path: OTEL_AGENTREC_WIRE_PATHS=GLOB; else allow its host",
         )
+        raise refusal(error)
     return api
 
 

@@ -17,7 +17,7 @@ from otel_agentrec.capture.guard import PROCESS, log
 from otel_agentrec.intercept.endpoints import add_paths
 from otel_agentrec.intercept.patching import Patch, Patched
 
-__all__ = ["coverage", "covered_tools", "install", "register", "uninstall"]
+__all__ = ["coverage", "covered_tools", "install", "is_installed", "register", "uninstall"]
 
 NOT_INTERCEPTED = {
     "grpc": "gRPC is not intercepted",
@@ -69,6 +69,11 @@ def install(paths: str | Iterable[str] | None = None) -> None:
     _state["on"] = True
     for point in list(_POINTS):
         _apply(point)
+
+
+def is_installed() -> bool:
+    """Whether the points are on."""
+    return _state["on"]
 
 
 def uninstall() -> None:

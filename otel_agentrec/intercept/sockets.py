@@ -19,6 +19,7 @@ from opentelemetry import context
 
 from otel_agentrec.errors import ReplayDivergence
 from otel_agentrec.intercept import landlock as kernel
+from otel_agentrec.intercept.active import refusal
 from otel_agentrec.intercept.exchanges import SUPPRESSED
 
 __all__ = ["allow_sockets", "forbid_sockets", "report"]
@@ -53,7 +54,8 @@ def forbid_sockets(allow: Iterable[tuple[str, int]] = (), *, landlock: bool = Tr
     Call it before threads are started: Landlock holds for the calling thread and what it starts.
 
     Args:
-        allow: (host, port) that are not refused, such as a collector's. Landlock lets the port pass to every host.
+        allow: (host, port) that are not refused, such as a collector's. Landlock lets the port pass to every host. Port 0 is
+            any port; Landlock can't hold then.
         landlock: also ask the kernel. That can't be undone, and narrows with each call.
 
     Returns:
@@ -65,7 +67,9 @@ def forbid_sockets(allow: Iterable[tuple[str, int]] = (), *, landlock: bool = Tr
     _guard.places = frozenset((address, port) for host, port in allowed for address in _addresses(host))
     _guard.names = frozenset(host.lower() for host, _ in allowed)
     _guard.refused, _guard.started = [], []
-    if landlock:
+    if landlock and any(not port for _, port in allowed):
+        _guard.kernel = "no: a host is allowed with any port, and Landlock knows only ports"
+    elif landlock:
         others = threading.active_count() - 1
         try:
             kernel.restrict_tcp(port for _, port in allowed)
@@ -122,7 +126,7 @@ def _may_reach(address: Any) -> None:
     if not isinstance(address, tuple) or len(address) < 2:
         return
     host, port = address[:2]
-    if (host, port) not in _guard.places and (str(host).lower(), port) not in _guard.places:
+    if not {(host, port), (host, 0), (str(host).lower(), port), (str(host).lower(), 0)} & _guard.places:
         _refuse(f"{host}:{port}")
 
 
@@ -144,7 +148,7 @@ def _refuse(where: str) -> None:
         _guard.refused.append(where)
     if any(context.get_value(key) for key in SUPPRESSED):  # an exporter: its own thread must not die of it
         raise ConnectionRefusedError(f"{where} is not connected to: {HINT}")
-    raise ReplayDivergence(f"the program wants to reach {where}", HINT)
+    raise refusal(ReplayDivergence(f"the program wants to reach {where}", HINT))
 
 
 def _addresses(host: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""The first thing that runs in every Python process below ``otel-agentrec run``: it is recorded, and may resume a run."""
+"""The first thing that runs in every Python process below ``otel-agentrec run``: it is recorded, may resume a run, or is replayed."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ def start(is_the_command: bool) -> None:
     Args:
         is_the_command: this is the process that the user asked for, not one that it started.
     """
+    if os.environ.get("OTEL_AGENTREC__REPLAY"):
+        from otel_agentrec.replay import child
+
+        child.start()
+        return
     settings = PROCESS.run("the settings", Settings.load)
     if settings is None or not settings.path or not settings.enabled:
         bootstrap.start(is_the_command)

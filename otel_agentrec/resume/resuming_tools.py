@@ -16,7 +16,7 @@ from otel_agentrec.intercept.unknown import Again, UnknownEffect, unknown_outcom
 from otel_agentrec.nodes.effects import DONE, FAILED, NOT_BEGUN, UNKNOWN, Effect
 from otel_agentrec.resume.attempt import Attempt, unknown_of
 
-__all__ = ["ResumingTools"]
+__all__ = ["ResumingTools", "origin_of", "recorded_outcome"]
 
 Json = Any
 
@@ -55,7 +55,7 @@ class ResumingTools(RecordingTools):
             self.before_real(asked.log)
             return None
         if effect.state in (DONE, FAILED) and effect.lost is None:
-            return self.answered(asked, _outcome(effect), _from(effect))
+            return self.answered(asked, recorded_outcome(effect), origin_of(effect))
         if effect.state == NOT_BEGUN or asked.effect is not True:
             self.before_real(asked.log)
             return unknown_of(effect)
@@ -69,7 +69,7 @@ class ResumingTools(RecordingTools):
         except BaseException:
             ledger.give_back(effect)
             raise
-        return self.answered(asked, _outcome(effect), _from(effect))
+        return self.answered(asked, recorded_outcome(effect), origin_of(effect))
 
     def before_real(self, log: EffectLog) -> None:
         """Before anything of the attempt happens for real: nothing that earlier attempts have begun is unknown.
@@ -103,13 +103,15 @@ class ResumingTools(RecordingTools):
         return effect
 
 
-def _outcome(effect: Effect) -> ToolOutcome:
+def recorded_outcome(effect: Effect) -> ToolOutcome:
+    """What an effect that is done or failed gave, to be handed out."""
     if effect.state == FAILED:
         return ToolOutcome(codec=effect.codec, error=effect.error)
     return ToolOutcome(effect.output, effect.codec)
 
 
-def _from(effect: Effect) -> dict[str, Json]:
+def origin_of(effect: Effect) -> dict[str, Json]:
+    """Where an effect stands that answers a call: ``{run, effectId, stream?, seq?, span?}``."""
     told = {
         "run": effect.run,
         "effectId": effect.id,

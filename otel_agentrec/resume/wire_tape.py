@@ -25,7 +25,7 @@ from otel_agentrec.resume.requests import Request
 from otel_agentrec.resume.results import is_length_cut
 from otel_agentrec.resume.tape import Outcome, Recorded
 
-__all__ = ["RecordedRequest", "recorded_calls"]
+__all__ = ["RecordedRequest", "abandoned", "recorded_call", "recorded_calls"]
 
 Json = Any
 
@@ -66,7 +66,7 @@ def recorded_calls(
         elif wire.run in number:  # nothing was around it when it left, as it will be again; its span was found later
             placed.append((number[wire.run], "", wire))
     placed.sort(key=lambda one: one[0])  # within an attempt they stand in the order of their start
-    dead = _abandoned(placed)
+    dead = abandoned(placed)
     records = {id_: r for run in runs for r in view.records(run) for id_ in r.wire_ids}
     latest: dict[tuple[int, str], int] = {}
     for n, lane, wire in placed:
@@ -80,11 +80,11 @@ def recorded_calls(
         if wire.answered_from is not None or wire.wire_id in dead:
             continue
         past = latest[n, lane] > wire.started or any(a > n and there == lane for a, there, _ in placed)
-        calls.append(_recorded(view, wire, lane, records.get(wire.wire_id), past, ring, tuple(inert)))
+        calls.append(recorded_call(view, wire, lane, records.get(wire.wire_id), past, ring, tuple(inert)))
     return calls
 
 
-def _abandoned(placed: list[tuple[int, str, Wire]]) -> set[str]:
+def abandoned(placed: list[tuple[int, str, Wire]]) -> set[str]:
     """Wire ids of answers that an attempt left behind when it went on for real."""
     dead: set[str] = set()
     for n in sorted({n for n, *_ in placed}):
@@ -94,7 +94,7 @@ def _abandoned(placed: list[tuple[int, str, Wire]]) -> set[str]:
     return dead
 
 
-def _recorded(
+def recorded_call(
     view: View,
     wire: Wire,
     lane: str,
@@ -103,6 +103,7 @@ def _recorded(
     ring: KeyRing,
     inert: tuple[str, ...],
 ) -> Recorded:
+    """One attempt of a model call as a tape wants it; ``record``: of the call, where it is known."""
     told = record_of_wire(view, wire)
     method, path = str(told.payload.get("method") or ""), str(told.payload.get("path") or "")
     body, lost = _body(told)

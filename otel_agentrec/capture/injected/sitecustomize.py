@@ -30,6 +30,10 @@ def _start_recording() -> None:
     try:
         from otel_agentrec.otel.launched import start
     except Exception as error:
+        if os.environ.get("OTEL_AGENTREC__REPLAY"):  # nothing of it may happen for real
+            sys.stderr.write("otel-agentrec: %s can't replay: %s\n" % (sys.executable, error))  # noqa: UP031
+            sys.stderr.flush()
+            os._exit(125)
         if is_the_command:
             if isinstance(error, (ImportError, SyntaxError)):
                 why = "it lacks this package (%s): %s -m pip install 'otel-agentrec[run]'" % (error, sys.executable)  # noqa: UP031
