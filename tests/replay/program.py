@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+from typing import Any
 
 import httpx2 as http
 from openai import OpenAI
@@ -26,13 +27,16 @@ URL = os.environ["OPENAI_BASE_URL"]
 
 def show(response: http.Response) -> None:
     """Print the bytes of a stream as they come."""
-    original = response.stream
+    original: Any = response.stream
 
     class Shown(http.SyncByteStream):
         def __iter__(self):  # type: ignore[no-untyped-def]
             for chunk in original:
                 print("chunk", chunk)
                 yield chunk
+
+        def close(self) -> None:
+            original.close()
 
     response.stream = Shown()
 
@@ -52,7 +56,10 @@ def get_out() -> None:
     for command in ([sys.executable, "-c", says], ["bash", "-c", f"exec 3<>/dev/tcp/{host}/{port}"]):
         done = subprocess.run(command, capture_output=True, text=True)
         print("outside" if done.returncode == 0 else "refused", file=sys.stderr)
-    for way in (lambda: socket.create_connection((host, int(port))), lambda: socket.getaddrinfo("api.example.com", 443)):
+    for way in (
+        lambda: socket.create_connection((host, int(port))),
+        lambda: socket.getaddrinfo("api.example.com", 443),
+    ):
         try:
             way()
         except BaseException as error:

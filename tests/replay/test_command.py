@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from otel_agentrec.cli.app import run
 from otel_agentrec.demo.script import Turn, When
 from otel_agentrec.demo.server import ScriptedServer
 
@@ -77,6 +78,7 @@ def test_the_same_output_and_chunks_in_an_empty_network_namespace(recorded: Reco
     assert "no network: the audit hook, Landlock" in calm.stderr
 
 
+@pytest.mark.slow
 def test_without_a_namespace_the_guards_hold_it_back(recorded: Recorded) -> None:
     with ScriptedServer([SONG, *SCRIPT]) as alive:
         recorded = Recorded(recorded.path, recorded.out, alive.base_url)
@@ -84,10 +86,14 @@ def test_without_a_namespace_the_guards_hold_it_back(recorded: Recorded) -> None
         assert alive.requests == []
     assert done.stdout == recorded.out
     has_landlock = "Landlock active" in done.stderr
-    assert done.stderr.count("outside") == (0 if has_landlock else 1), "only a shell gets out, where no kernel guards it"
+    assert done.stderr.count("outside") == (0 if has_landlock else 1), (
+        "only a shell gets out, where no kernel guards it"
+    )
 
 
-@pytest.mark.parametrize("words", ["changed", "changed swallow", "changed hard"])
+@pytest.mark.parametrize(
+    "words", ["changed hard", *(pytest.param(w, marks=pytest.mark.slow) for w in ("changed", "changed swallow"))]
+)
 def test_a_divergence_is_1_however_the_program_ends(recorded: Recorded, words: str) -> None:
     code, report = recorded.report(*words.split())
     assert (code, report["outcome"], report["exitCode"]) == (1, "diverged", 1)
@@ -97,6 +103,7 @@ def test_a_divergence_is_1_however_the_program_ends(recorded: Recorded, words: s
     assert told["recorded"].replace("Oslo", "Bergen") == told["asked"]
 
 
+@pytest.mark.slow
 def test_other_ends(recorded: Recorded) -> None:
     code, report = recorded.report("fail")
     assert (code, report["outcome"], report["programExit"]) == (1, "failed", 3)
@@ -109,36 +116,47 @@ def test_other_ends(recorded: Recorded) -> None:
     assert "signal 9" in str(report["reason"])
 
 
+@pytest.mark.slow
 def test_a_second_process_that_asks_too_is_not_replayed(recorded: Recorded) -> None:
     code, report = recorded.report("child")
     assert (code, report["outcome"]) == (125, "cannot")
     assert "both ask" in str(report["reason"])
 
 
-def test_what_can_not_be_replayed_is_125(recorded: Recorded, tmp_path: Path) -> None:
+def test_what_can_not_be_replayed_is_125_before_it_starts(
+    recorded: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cut = tmp_path / "cut"
     shutil.copytree(recorded.path, cut)
     (stream,) = [p for p in cut.glob("*.jsonl") if ".content" not in p.name and p.name != "index.jsonl"]
     stream.write_bytes(b"".join(stream.read_bytes().splitlines(keepends=True)[:-1]))
-    program = [sys.executable, str(PROGRAM)]
+    program = ["--", sys.executable, str(PROGRAM)]
     for words, why in [
-        ([str(cut), "--", *program], "not as it was written"),
-        ([str(tmp_path / "none"), "--", *program], "none"),
-        ([str(recorded.path), "--run", "nope", "--", *program], "no run 'nope'"),
-        ([str(recorded.path), "--inert", "$[", "--", *program], "inert"),
-        ([str(recorded.path), "--allow-host", "a:b", "--", *program], "no host"),
+        ([str(cut), *program], "not as it was written"),
+        ([str(tmp_path / "none"), *program], "none"),
+        ([str(recorded.path), "--run", "nope", *program], "no run 'nope'"),
+        ([str(recorded.path), "--inert", "$[", *program], "inert"),
+        ([str(recorded.path), "--allow-host", "a:b", *program], "no host"),
         ([str(recorded.path), "--", "no-such-program"], "no-such-program"),
-        ([str(recorded.path), "--no-such-option", "--", *program], "--no-such-option"),
+        ([str(recorded.path), "--no-such-option", *program], "--no-such-option"),
         ([str(recorded.path)], "CMD"),
         ([str(recorded.path), "--", sys.executable, "-I", str(PROGRAM)], "-I"),
-        ([str(recorded.path), "--", "sh", "-c", "true"], "nothing was replayed"),
     ]:
-        done = _run([sys.executable, "-m", "otel_agentrec", "replay", *words], recorded.url)
-        assert (done.returncode, done.stdout) == (125, ""), (words, done.stderr)
-        assert why in done.stderr
-        assert "Traceback" not in done.stderr
+        assert run(["replay", *words]) == 125, words
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert why in told.err
+        assert "Traceback" not in told.err
 
 
+@pytest.mark.slow
+def test_a_program_that_does_not_load_us_is_125(recorded: Recorded) -> None:
+    done = _run([sys.executable, "-m", "otel_agentrec", "replay", str(recorded.path), "--", "sh", "-c", "true"], "")
+    assert done.returncode == 125
+    assert "nothing was replayed" in done.stderr
+
+
+@pytest.mark.slow
 def test_git_bisect_finds_the_change_of_the_prompt(recorded: Recorded, tmp_path: Path) -> None:
     """Six revisions: the third can't be tested (exit 125), the fifth changes one word of the prompt."""
     repo = tmp_path / "repo"
