@@ -30,13 +30,12 @@ from otel_agentrec.nodes.effects import DONE, FAILED, Effect
 from otel_agentrec.nodes.exactjson import NoKey
 from otel_agentrec.nodes.inert import inert_of
 from otel_agentrec.nodes.keys import arguments_value, tool_key
-from otel_agentrec.nodes.wire import WireRecord, record_of_wire
+from otel_agentrec.nodes.wire import record_of_wire
 from otel_agentrec.nodes.wires import Wire
 from otel_agentrec.replay.divergence import Divergence, diverged
 from otel_agentrec.replay.recorded_run import RecordedRun
 from otel_agentrec.replay.report import CANNOT, DIVERGED, ENDS, SAME, ReplayReport
 from otel_agentrec.replay.report import FAILED as FAILED_RUN
-from otel_agentrec.resume.asked_tools import asked_tools
 from otel_agentrec.resume.jsondiff import differences
 from otel_agentrec.resume.ledger import Ledger
 from otel_agentrec.resume.requests import Request, WireRequest, asked_model
@@ -158,7 +157,6 @@ class _Models:
         run = replay.run
         self._replay, self._recorder, self._as_http_error = replay, recorder, as_http_error
         self._tape = Tape(run.calls, run.ring, run.inert)
-        self._open = [call for call in run.calls if call.outcome is Outcome.OPEN]
 
     def answer(self, request: ModelRequest) -> RecordedResponse | Pass:
         """The recorded answer.
@@ -172,6 +170,10 @@ class _Models:
         try:
             replay.begin()
             lane = place_of_call(self._recorder).lane.text
+            key = replay.run.quick.key(request)
+            known = self._tape.with_key(lane, key) if key is not None else None
+            if isinstance(known, Recorded):
+                return self._handed_out(known.answer)
             asked = asked_model(
                 WireRequest(
                     request.method, request.path, request.body, request.api, request.headers.get("content-type")
@@ -193,27 +195,20 @@ class _Models:
         return [_told("model", call.name or _kind_of(call), call.step, call.label, call.lane) for call in calls]
 
     def _handed_out(self, wire: Wire) -> RecordedResponse:
-        replay = self._replay
-        view = replay.run.view
-        told = record_of_wire(view, wire)
-        self._check_tools(told)
-        origin = {
-            "run": view.run_of_wire(wire),
-            "wireId": wire.wire_id,
-            "stream": wire.place.stream,
-            "seq": wire.place.seq,
-            "span": wire.span or None,
-        }
-        replay.report.models += 1
-        return replace(told.response, origin={key: value for key, value in origin.items() if value is not None})
+        run = self._replay.run
+        ready = run.ready[wire.wire_id]
+        if ready.tools:
+            self._check_tools(ready.tools)
+        self._replay.report.models += 1
+        if ready.response is not None:
+            return ready.response
+        return replace(record_of_wire(run.view, wire).response, origin=ready.origin)
 
-    def _check_tools(self, told: WireRecord) -> None:
+    def _check_tools(self, asked: tuple[str, ...]) -> None:
         """Stop before an answer is handed out that asks for a tool which would run unseen."""
         rerun = self._replay.rerun
-        if ALL in rerun or covered_tools():
-            return
-        names = [name for name in asked_tools(told) if name not in rerun and not is_declared(name)]
-        if names:
+        names = [name for name in asked if name not in rerun and not is_declared(name)]
+        if names and ALL not in rerun and not covered_tools():
             raise ToolNotIntercepted(
                 f"the recorded answer asks for the tool {names[0]}, which nobody intercepts: it would run for real",
                 f"decorate it with @resumable_tool, or, where that does no harm, allow it: --rerun-tools {','.join(names)}",

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from otel_agentrec.audit.report import CONTRADICTED, OK, TAMPERED, UNPROVEN
 from otel_agentrec.audit.verify import verify
@@ -19,12 +20,15 @@ from otel_agentrec.errors import CannotReplay, RecordingBusy, RecordingTampered,
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.effects import DONE, FAILED, NOT_BEGUN, Effect
+from otel_agentrec.nodes.exchange import RecordedResponse
 from otel_agentrec.nodes.fold import View, fold
 from otel_agentrec.nodes.inert import inert_of
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.nodes.skeleton import Span
+from otel_agentrec.nodes.wire import record_of_wire
 from otel_agentrec.nodes.wires import Wire
 from otel_agentrec.records import NodeIoRecord
+from otel_agentrec.replay.quick import QuickKeys
 from otel_agentrec.resume.asked_tools import asked_tools
 from otel_agentrec.resume.choosing import Resumable, resumables
 from otel_agentrec.resume.tape import Outcome, Recorded
@@ -34,6 +38,18 @@ __all__ = ["RecordedRun", "load"]
 
 LISTED = 8
 """Most runs that an error names."""
+KEPT = 256 << 10
+"""Bytes of an answer up to which it is kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An answer that is read already. ``tools``: names of those that it asks for; ``response``: None where it is so long that
+    it is read when it is handed out; ``origin``: where it stands."""
+
+    tools: tuple[str, ...]
+    response: RecordedResponse | None
+    origin: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -44,7 +60,9 @@ class RecordedRun:
         directory: of the recording.
         runs: ids of the runs that are replayed, all attempts of each.
         calls: the requests to models in the order in which they left; the ``answer`` of each is its :class:`Wire`.
+        ready: what each of them hands out, by its wire id.
         effects: the tool calls that were intercepted, in the order in which they began.
+        quick: the keys of the recorded requests.
         inner: ids of effects inside which calls are recorded (an agent as a tool): they run again.
         ends_open: the recording was not closed: the program may have done more than is recorded.
         unseen: names of tools that the recorded answers ask for and that nobody intercepted then.
@@ -53,6 +71,8 @@ class RecordedRun:
     directory: Path
     runs: tuple[str, ...]
     calls: tuple[Recorded, ...]
+    ready: dict[str, Ready]
+    quick: QuickKeys
     effects: tuple[Effect, ...]
     inner: frozenset[str]
     ends_open: bool
@@ -99,14 +119,18 @@ def load(
     ids = {run.id for one in chosen for run in one.runs}
     calls = tuple(_calls(view, chosen, ring, inert, collapse))
     effects = tuple(e for e in view.effects if e.run in ids and e.state != NOT_BEGUN)
+    quick = QuickKeys(inert)
+    ready = {call.answer.wire_id: _read(view, call, quick) for call in calls if call.unfit is None}
     run = RecordedRun(
         directory=opened.directory,
         runs=tuple(run.id for one in chosen for run in one.runs),
         calls=calls,
+        ready=ready,
+        quick=quick,
         effects=effects,
         inner=_with_calls_inside(view, calls, effects),
         ends_open=_ends_open(opened, calls, effects),
-        unseen=_unseen(view, calls, effects),
+        unseen=_unseen(ready.values(), effects),
         ring=ring,
         inert=inert,
         view=view,
@@ -212,9 +236,8 @@ def _calls(
         last = {wire.call: wire for _, wire in sorted(found, key=lambda one: one[1].order)}
         found = [(lane, wire) for lane, wire in found if last[wire.call] is wire]
     records: dict[str, NodeIoRecord] = {}
-    for run in attempt_of:
-        for _, record in view.calls(run, contents=False):
-            records.update(dict.fromkeys(record.wire_ids, record))
+    for _, record in view.calls(contents=False):
+        records.update(dict.fromkeys(record.wire_ids, record))
     for lane, wire in sorted(found, key=lambda one: one[1].order):
         yield replace(recorded_call(view, wire, lane, records.get(wire.wire_id), True, ring, inert), past=True)
 
@@ -247,12 +270,28 @@ def _ends_open(opened: Recording, calls: Iterable[Recorded], effects: Iterable[E
     return any(not stream.sealed for stream in opened.streams() if stream.name in names)
 
 
-def _unseen(view: View, calls: Iterable[Recorded], effects: Iterable[Effect]) -> tuple[str, ...]:
-    from otel_agentrec.nodes.wire import record_of_wire
+def _read(view: View, call: Recorded, quick: QuickKeys) -> Ready:
+    wire: Wire = call.answer
+    told = record_of_wire(view, wire)
+    if call.request is not None and call.keys:  # its body is whole
+        asked = told.payload
+        quick.learn(quick.spelt(str(asked.get("method")), str(asked.get("path")), told.api, told.body), call.keys[-1])
+    origin = {
+        "run": view.run_of_wire(wire),
+        "wireId": wire.wire_id,
+        "stream": wire.place.stream,
+        "seq": wire.place.seq,
+        "span": wire.span or None,
+    }
+    origin = {key: value for key, value in origin.items() if value is not None}
+    is_short = (wire.size or 0) <= KEPT
+    response = replace(told.response, origin=origin) if is_short else None
+    return Ready(tuple(asked_tools(told)), response, origin)
 
+
+def _unseen(answers: Iterable[Ready], effects: Iterable[Effect]) -> tuple[str, ...]:
     known = {effect.name for effect in effects}
-    names = [name for call in calls if call.unfit is None for name in asked_tools(record_of_wire(view, call.answer))]
-    return tuple(name for name in dict.fromkeys(names) if name not in known)
+    return tuple(dict.fromkeys(name for one in answers for name in one.tools if name not in known))
 
 
 def _check_answers(run: RecordedRun, rerun: frozenset[str], where: str | os.PathLike[str]) -> None:

@@ -18,7 +18,7 @@ Thread-safe. Replay uses the same tape with a policy in which nothing is real.
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -143,8 +143,12 @@ class NotBegun:
 class _Lane:
     models: list[Recorded] = field(default_factory=list)
     tools: list[Recorded] = field(default_factory=list)
+    by_key: dict[str, deque[Recorded]] = field(default_factory=lambda: defaultdict(deque))
+    """model calls, by each of their keys and aliases"""
     used: set[int] = field(default_factory=set)
     """ids of recorded calls that were handed out"""
+    unused: int = 0
+    """of the model calls"""
     left: bool = False
 
 
@@ -169,24 +173,42 @@ class Tape:
                 lane.tools.append(call)
             elif call.is_answer:  # one that broke at the frontier is simply made again
                 lane.models.append(call)
+                lane.unused += 1
+                for key in dict.fromkeys((*call.keys, *call.aliases)):
+                    lane.by_key[key].append(call)
 
     def model(self, lane: str, request: Request) -> Answered | Miss:
         """Ask for a model call; an answer is handed out once."""
         keys, aliases = self._keys(request)
         unfit = None
+        for key in (*keys, *aliases):
+            found = self.with_key(lane, key)
+            if isinstance(found, Recorded):
+                return Answered(found, key in aliases)
+            unfit = unfit or found
         with self._lock:
             here = self._lanes[lane]
-            if not here.left:
-                for key in (*keys, *aliases):
-                    for call in here.models:
-                        if id(call) in here.used or key not in (*call.keys, *call.aliases):
-                            continue
-                        if call.unfit is None:
-                            here.used.add(id(call))
-                            return Answered(call, key in aliases)
-                        unfit = unfit or call.unfit
             frontier = here.left or self._is_at_frontier(here)
         return Miss(self._report(here.models, here, request), frontier, unfit)
+
+    def with_key(self, lane: str, key: str) -> Recorded | str | None:
+        """The next answer of a lane to the requests with this key, which is handed out with that. Else, why none can be
+        handed out though one is recorded; or None."""
+        unfit = None
+        with self._lock:
+            here = self._lanes[lane]
+            waiting = here.by_key.get(key) if not here.left else None
+            while waiting and id(waiting[0]) in here.used:
+                waiting.popleft()
+            for call in waiting or ():
+                if id(call) in here.used:
+                    continue
+                if call.unfit is None:
+                    here.used.add(id(call))
+                    here.unused -= 1
+                    return call
+                unfit = unfit or call.unfit
+        return unfit
 
     def tool(self, lane: str, call: Request) -> Done | Failed | Unknown | NotBegun:
         """Ask for a tool call; a recorded one is handed out once, one with an unknown outcome every time."""
@@ -255,7 +277,7 @@ class Tape:
 
     @staticmethod
     def _is_at_frontier(here: _Lane) -> bool:
-        return all(id(call) in here.used for call in here.models)
+        return not here.unused
 
     def _keys(self, request: Request) -> tuple[tuple[str, ...], tuple[str, ...]]:
         try:
