@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from otel_agentrec.journal.canonical import canonical_any
+from otel_agentrec.journal.canonical import canonical_any, denormalise
 from otel_agentrec.journal.events import UPCASTERS
 from otel_agentrec.journal.store import EventStore
 from otel_agentrec.session.policy import Policy, State
@@ -44,7 +44,7 @@ def load(store: EventStore, stream: str, policy: Policy, until: int | None = Non
         return None
     try:
         kept = orjson.loads(body)
-        saved = Saved(kept["state"], kept["seq"], kept["hash"])
+        saved = Saved(denormalise(kept["state"]), kept["seq"], kept["hash"])
     except (ValueError, KeyError, TypeError):
         return None
     if any(kept.get(key) != value for key, value in _of(policy).items()):
