@@ -12,6 +12,7 @@ from otel_agentrec.capture.content import IN_CODE, SWITCHES
 from otel_agentrec.capture.dialects import DIALECTS
 from otel_agentrec.capture.metrics import COUNTERS, WRITE_DESCRIPTION, WRITE_DURATION
 from otel_agentrec.capture.ways import GAINS, WAYS
+from otel_agentrec.intercept.covered import CLIENTS
 from otel_agentrec.intercept.tools import adapters
 from otel_agentrec.settings import TABLE
 
@@ -65,6 +66,14 @@ def dialects() -> str:
     return "\n".join(rows)
 
 
+def clients() -> str:
+    """The table of :mod:`otel_agentrec.intercept.covered`; ``tests/frameworks/test_wire_matrix.py`` tries every row."""
+    rows = ["| SDK | checked with | by | in these ways | to know |", "|---|---|---|---|---|"]
+    for one in CLIENTS:
+        rows.append(f"| `{one.package}` | {', '.join(one.checked)} | {one.by} | {one.ways} | {one.beside or '–'} |")
+    return "\n".join(rows)
+
+
 def tools() -> str:
     """The table of :mod:`otel_agentrec.intercept.tools`."""
     rows = ["| package | checked with | intercepted at | told of a call | to know |", "|---|---|---|---|---|"]
@@ -76,6 +85,7 @@ def tools() -> str:
 
 
 PARTS = {
+    "clients": clients,
     "dialects": dialects,
     "content": content,
     "settings": settings,

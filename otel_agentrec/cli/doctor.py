@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+SAY_MORE = ("wire", "tools")
+"""Findings that say what is not seen though all is well."""
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem", "bold red")}
 
 
@@ -34,13 +36,15 @@ MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem
 def command(ctx: click.Context, as_json: bool, cmd: tuple[str, ...]) -> None:
     """Say what would be recorded here and what would not, and how to mend it.
 
-    Looks at versions, instrumentations, switches, limits and the recording directory; with a command also at its
+    Looks at versions, instrumentations, switches, limits, the recording directory, and at which model SDKs and tools of
+    frameworks are covered; with a command also at its
     interpreter and at how it is started. The command is not run. Exit code: 0 no problem · 1 there is one.
     """
     from otel_agentrec.capture.doctor import examine
     from otel_agentrec.cli.terminal import print_json, reader_may_leave
+    from otel_agentrec.intercept.covered import check_covered
 
-    findings = examine(cmd)
+    findings = examine(cmd, checks=[check_covered])
     with reader_may_leave():
         if as_json:
             print_json([finding.to_json() for finding in findings])
@@ -59,7 +63,7 @@ def _print(findings: Sequence[Finding]) -> None:
     for finding in findings:
         mark, style = MARKS[finding.level]
         out.print(Text.assemble((f"{mark:>7}", style), "  ", plain(finding.what)))
-        if finding.why and finding.level != "ok":
+        if finding.why and (finding.level != "ok" or finding.id.partition(".")[0] in SAY_MORE):
             out.print(Padding(Text(plain(finding.why), style="dim"), (0, 0, 0, 9), expand=False))
         if finding.mend:
             out.print(Padding(Text(f"→ {plain(finding.mend)}"), (0, 0, 0, 9), expand=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from otel_agentrec.capture.doctor import instrumentations, packages, place, program, switches, wire
 from otel_agentrec.capture.doctor.finding import Finding, note
@@ -12,22 +12,26 @@ from otel_agentrec.capture.doctor.interpreter import Interpreter, our_interprete
 __all__ = ["Finding", "examine"]
 
 Environ = Mapping[str, str]
+Check = Callable[[Interpreter], Iterable[Finding]]
 
 
-def examine(cmd: Sequence[str] = (), environ: Environ | None = None) -> list[Finding]:
+def examine(cmd: Sequence[str] = (), environ: Environ | None = None, checks: Sequence[Check] = ()) -> list[Finding]:
     """Everything that decides whether and how a program is recorded.
 
     Args:
         cmd: the program's command line; then its interpreter is looked at, else the one that runs this.
         environ: its environment; default: ours.
+        checks: of rooms above this one, asked while the wire is on.
     """
     environ = os.environ if environ is None else environ
     asked = program.read_program(cmd, environ) if cmd else None
     python = (asked.python if asked is not None else None) or our_interpreter()
-    return list(_all(asked, python, asked.environ if asked is not None else environ))
+    return list(_all(asked, python, asked.environ if asked is not None else environ, checks))
 
 
-def _all(asked: program.Program | None, python: Interpreter, environ: Environ) -> Iterator[Finding]:
+def _all(
+    asked: program.Program | None, python: Interpreter, environ: Environ, checks: Sequence[Check]
+) -> Iterator[Finding]:
     yield from packages.check_versions(python)
     yield from packages.check_entry_points(python)
     yield from switches.check_settings(environ)
@@ -38,6 +42,9 @@ def _all(asked: program.Program | None, python: Interpreter, environ: Environ) -
         yield from instrumentations.check_content(python, environ, asks=True)
         yield from instrumentations.recorded(python, environ, asks=True)
     yield from wire.check_wire(environ, python)
+    if wire.is_on(environ):
+        for check in checks:
+            yield from check(python)
     yield switches.check_sampler(environ)
     flat = any(one.maker == "openinference" for one in instrumentations.installed(python))
     yield from switches.check_limits(environ, flat)

@@ -7,16 +7,20 @@ from collections.abc import Iterator, Mapping
 from otel_agentrec.capture.doctor.finding import Finding, note, ok
 from otel_agentrec.capture.doctor.interpreter import Interpreter
 
-__all__ = ["INTERCEPTED", "check_wire"]
+__all__ = ["INTERCEPTED", "check_wire", "is_on"]
 
 INTERCEPTED = ("httpx", "httpx2", "urllib3", "aiohttp")
 """Libraries whose requests are intercepted; requests and botocore use urllib3."""
 
 
+def is_on(environ: Mapping[str, str]) -> bool:
+    """Whether the environment leaves the wire on."""
+    return environ.get("OTEL_AGENTREC_WIRE", "").strip().lower() not in ("0", "false", "no", "off")
+
+
 def check_wire(environ: Mapping[str, str], python: Interpreter) -> Iterator[Finding]:
     """What of the model calls' own requests and responses would be recorded."""
-    told = environ.get("OTEL_AGENTREC_WIRE", "").strip().lower()
-    if told in ("0", "false", "no", "off"):
+    if not is_on(environ):
         yield note(
             "wire",
             "the wire is not recorded: OTEL_AGENTREC_WIRE=false",
@@ -26,7 +30,11 @@ def check_wire(environ: Mapping[str, str], python: Interpreter) -> Iterator[Find
         return
     found = [f"{name} {version}" for name in INTERCEPTED if (version := python.version_of(name)) is not None]
     if found:
-        yield ok("wire", f"model calls are recorded on the wire of {', '.join(found)}")
+        yield ok(
+            "wire",
+            f"model calls are recorded on the wire of {', '.join(found)}",
+            "not seen: http.client, gRPC, WebSocket (realtime), and what other processes do that are not Python",
+        )
     else:
         yield note(
             "wire",
