@@ -107,10 +107,14 @@ def decoded(wanted: Any, value: Any) -> Any:
         raise UsageError(f"{value!r} is no {getattr(wanted, '__name__', wanted)}: {error}") from error
 
 
+def _from_iso(cls: Any) -> Callable[[str], Any]:
+    return lambda text: cls.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text)  # Python 3.10
+
+
 _TEXTS: dict[type, Callable[[str], Any]] = {
-    dt.datetime: dt.datetime.fromisoformat,
+    dt.datetime: _from_iso(dt.datetime),
     dt.date: dt.date.fromisoformat,
-    dt.time: dt.time.fromisoformat,
+    dt.time: _from_iso(dt.time),
     uuid.UUID: uuid.UUID,
     decimal.Decimal: decimal.Decimal,
 }

@@ -21,6 +21,7 @@ from otel_agentrec.intercept.unknown import Outcome, UnknownEffect
 from otel_agentrec.journal.reader import Recording, read_events
 from otel_agentrec.nodes.effects import Effect, read_effects
 from otel_agentrec.resume.cache import ResumeCache
+from otel_agentrec.resume.signatures import decoded
 from otel_agentrec.resume.tools import resumable_tool
 
 
@@ -142,6 +143,12 @@ def test_results_are_kept_as_they_are(recorder: Recorder, tmp_path: Path, value:
         assert give() == value
     (effect,) = ledger(tmp_path)
     assert (effect.state, effect.lost) == ("done", None)
+
+
+@pytest.mark.parametrize("text", ["2026-01-02T00:00:00+00:00", "2026-01-02T00:00:00Z"])
+def test_a_time_in_json_comes_back_as_the_tool_says(text: str) -> None:
+    receipt = Receipt(7, dt.datetime(2026, 1, 2, tzinfo=dt.timezone.utc), Colour.RED)
+    assert decoded(Receipt, {"number": 7, "at": text, "colour": Colour.RED.value}) == receipt
 
 
 def test_a_result_that_can_not_be_kept_is_refused_when_it_is_recorded(recorder: Recorder, tmp_path: Path) -> None:
