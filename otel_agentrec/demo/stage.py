@@ -34,7 +34,8 @@ __all__ = [
 
 QUESTION = "I want to go walking in the hills near Oslo tomorrow. Will it rain, and when does the last train go home?"
 ANSWER = "Go, but start early: light rain from 15:00. Your last train leaves Finse at 21:42, platform 3."
-CHILD_SECONDS = 60.0
+CHILD_SECONDS = 180.0
+"""So long the agent may take. Right after an installation, Python has yet to compile what it imports."""
 NEEDED = ("openai", "opentelemetry.util.genai", "opentelemetry.instrumentation.genai.openai")
 
 
@@ -120,7 +121,13 @@ def record(out: Path, answer: str, question: str, say: Callable[[str], None]) ->
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as child:
-            alarm = threading.Timer(CHILD_SECONDS, child.kill)
+            late = threading.Event()
+
+            def give_up() -> None:
+                late.set()
+                child.kill()
+
+            alarm = threading.Timer(CHILD_SECONDS, give_up)
             alarm.start()
             errors: list[bytes] = []
             drain = threading.Thread(target=lambda: errors.append(child.stderr.read() if child.stderr else b""))
@@ -136,6 +143,10 @@ def record(out: Path, answer: str, question: str, say: Callable[[str], None]) ->
             finally:
                 alarm.cancel()
     told = b"".join(errors).decode("utf-8", "replace").strip()
+    if late.is_set():
+        raise AgentRecError(
+            f"the demo's agent did not end within {CHILD_SECONDS:g} seconds", "the first start is the longest: try again"
+        ) from RuntimeError(told)
     ours = [line for line in told.splitlines() if line.startswith("otel-agentrec: ")]
     if child.returncode != 0:
         lines = [line for line in told.splitlines() if line not in ours]

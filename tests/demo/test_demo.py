@@ -149,3 +149,9 @@ def test_an_agent_that_fails_is_an_error_of_the_demo(monkeypatch: pytest.MonkeyP
     assert run(["demo"]) == 2
     err = capsys.readouterr().err
     assert "ended with code 1" in err and "no cake" in err
+
+
+def test_an_agent_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch, capsys: Out) -> None:
+    monkeypatch.setattr(stage, "CHILD_SECONDS", 0.05)
+    assert run(["demo"]) == 2
+    assert "did not end within 0.05 seconds" in capsys.readouterr().err
