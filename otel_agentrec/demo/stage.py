@@ -145,7 +145,8 @@ def record(out: Path, answer: str, question: str, say: Callable[[str], None]) ->
     told = b"".join(errors).decode("utf-8", "replace").strip()
     if late.is_set():
         raise AgentRecError(
-            f"the demo's agent did not end within {CHILD_SECONDS:g} seconds", "the first start is the longest: try again"
+            f"the demo's agent did not end within {CHILD_SECONDS:g} seconds",
+            "the first start is the longest: try again",
         ) from RuntimeError(told)
     ours = [line for line in told.splitlines() if line.startswith("otel-agentrec: ")]
     if child.returncode != 0:
