@@ -104,7 +104,7 @@ def opening_payload(origin: str, stream: str) -> dict[str, Any]:
     payload = {
         "origin": f"{origin}/agentrec/{stream}",
         "nonce": secrets.token_hex(16),
-        "host": socket.gethostname(),
+        "host": origin,
         "pid": os.getpid(),
         "bootId": boot_id(),
     }

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,9 @@ import otel_agentrec
 from otel_agentrec.demo.script import Call, Turn, When
 from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.intercept import declared
+
+OURS = [] if "agentrec" in entry_points(group="pytest11").names else ["-p", "otel_agentrec.pytest_plugin"]
+"""How pytest finds the plugin where otel-agentrec is not installed."""
 
 AGENT = """
 import json
@@ -128,8 +132,8 @@ class Project:
         for name in ("agent", "test_agent"):
             sys.modules.pop(name, None)
         result, out = Result(0, ""), io.StringIO()
-        plugins = ("otel_agentrec.pytest_plugin", "no:cacheprovider", "no:hypothesispytest", "no:xdist", "no:timeout")
-        given = [word for plugin in plugins for word in ("-p", plugin)]
+        without = ("no:cacheprovider", "no:hypothesispytest", "no:xdist", "no:timeout")
+        given = [*OURS, *(word for plugin in without for word in ("-p", plugin))]
         with contextlib.redirect_stdout(out):
             result.code = int(pytest.main([*given, "--capture=sys", "-W", "ignore", *words], plugins=[result]))
         result.out = out.getvalue()
