@@ -15,6 +15,7 @@ import environments
 
 SHARED = {"environments", "run_all", "scene"}
 NODE = {"vercel_ai"}
+GIT = {"bisect_a_prompt"}
 NAMES = sorted(path.stem for path in environments.HERE.glob("*.py") if path.stem not in SHARED)
 SECONDS = 120
 
@@ -38,6 +39,8 @@ def main(names: list[str]) -> int:
             failed.append(name)
         elif name in NODE and not has_node():
             print("left out: it needs Node")
+        elif name in GIT and not shutil.which("git"):
+            print("left out: it needs git")
         else:
             with tempfile.TemporaryDirectory() as folder:
                 words = command(name, Path(folder) / "recording")

@@ -184,3 +184,60 @@ async def test_plan(agentrec_recording, place):
     project.change("keep it short", "keep it brief")
     told = project.run_alone("-n", "2")
     assert "4 failed" in told and told.count("at step 1, $.messages[0].content") >= 4, told
+
+
+def test_secrets_are_taken_out_whatever_is_set_and_the_test_is_told(
+    project: Project, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clone has not the key under which the request was known before something was taken out."""
+    monkeypatch.setenv("OTEL_AGENTREC_REDACT", "off")
+    project.write("tests/test_agent.py", TEST.replace('"Oslo?"', '"Oslo? password=hunter2-and-more"'))
+    result = project.run("--agentrec=record")
+    assert result.code == 1 and not project.recordings()
+    assert "not kept: " in result.out and "can't be compared any more" in result.out
+
+
+def test_other_fixtures_of_a_marked_test_are_recorded_too(project: Project, server: ScriptedServer) -> None:
+    project.write(
+        "tests/test_agent.py",
+        """
+import agent, pytest
+
+pytestmark = pytest.mark.agentrec
+
+@pytest.fixture
+def asked():
+    yield agent.plan("before")
+    agent.plan("after")
+
+def test_plan(asked):
+    assert asked == "Take an umbrella."
+""",
+    )
+    assert project.run("--agentrec=record").code == 0
+    server.stop()
+    assert project.run().outcomes == {"test_agent.py::test_plan": "passed"}
+
+
+@pytest.mark.parametrize("words", ["oops=1", "'a', 'b'"])
+def test_a_marker_that_is_misspelt_is_told(project: Project, words: str) -> None:
+    project.write("tests/test_agent.py", f"import pytest\n@pytest.mark.agentrec({words})\ndef test_plan():\n    pass\n")
+    result = project.run()
+    assert result.code == 1 and "@pytest.mark.agentrec does not know" in result.out
+
+
+def test_the_plugin_imports_nothing_until_a_test_asks_for_it(project: Project) -> None:
+    project.write("tests/test_agent.py", "def test_nothing():\n    pass\n")
+    project.write(
+        "tests/conftest.py",
+        """
+import sys
+
+def pytest_unconfigure():
+    print("loaded:", sorted(name for name in sys.modules if name.startswith("otel_agentrec.") or name == "opentelemetry"))
+""",
+    )
+    told = project.run_alone("-s")
+    assert "1 passed" in told
+    loaded = told.partition("loaded: ")[2].partition("\n")[0]
+    assert loaded == "['otel_agentrec.pytest_plugin', 'otel_agentrec.pytest_plugin.summary']"

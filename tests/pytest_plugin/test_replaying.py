@@ -104,3 +104,26 @@ def test_a_changed_recording_is_refused(recorded: Project) -> None:
     result = recorded.run()
     assert result.outcomes == {"test_agent.py::test_plan": "failed in setup"}
     assert "tests/recordings/test_agent/test_plan is not as it was written" in result.out
+
+
+def test_a_tool_that_is_called_otherwise_is_named_and_the_next_test_is_not_concerned(
+    project: Project, server: ScriptedServer
+) -> None:
+    test = """
+import agent, pytest
+
+@pytest.mark.agentrec
+@pytest.mark.parametrize("n", [1, 2])
+def test_plan(n, monkeypatch):
+    call = agent.weather
+    if n == 1:
+        monkeypatch.setattr(agent, "weather", lambda place: call(place + ""))
+    assert agent.plan("Oslo?") == "Take an umbrella."
+"""
+    project.write("tests/test_agent.py", test)
+    assert project.run("--agentrec=record").code == 0
+    server.stop()
+    project.change('place + ""', 'place + "!"', "tests/test_agent.py")
+    result = project.run()
+    assert result.outcomes == {"test_agent.py::test_plan[1]": "failed", "test_agent.py::test_plan[2]": "passed"}
+    assert 'recorded: "Oslo"' in result.out and 'now:      "Oslo!"' in result.out
