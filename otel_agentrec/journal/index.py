@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,7 +99,10 @@ class Index:
 
 
 def opening_payload(origin: str, stream: str) -> dict[str, Any]:
-    """The STREAM_OPENED payload that every stream has. ``nonce``: 128 random bits, so that no two streams start alike."""
+    """The STREAM_OPENED payload that every stream has.
+
+    ``nonce``: 128 random bits, so that no two streams start alike. ``host``: an ``origin`` of one's own stands for its name.
+    """
     payload = {
         "origin": f"{origin}/agentrec/{stream}",
         "nonce": secrets.token_hex(16),
