@@ -13,7 +13,11 @@ from otel_agentrec.cli.terminal import UNSAFE, plain
 from otel_agentrec.errors import AgentRecError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
+
+    from otel_agentrec.demo.crash import Crash
 
 __all__ = ["command"]
 
@@ -41,13 +45,15 @@ __all__ = ["command"]
     help="Which byte of the recorded words to change, counted from 0. Default: one in the answer.",
 )
 def command(out: str | None, ask: str | None, answer: str | None, flip: int | None) -> None:
-    """See it work: a real agent is recorded, looked at, verified, and caught when one byte is changed.
+    """See it work: a real agent is recorded, looked at and verified; one byte is changed, and that shows; it is killed in
+    the worst moment, and goes on without doing anything twice.
 
     The agent uses the openai SDK with OpenTelemetry's instrumentation; the model is a script on this machine. No key is
-    needed and nothing leaves the machine.
+    needed and nothing leaves the machine. Exit code: 0, all went as told; 2, something did not.
     """
     from otel_agentrec.cli.terminal import console
     from otel_agentrec.demo import stage
+    from otel_agentrec.demo.crash import Crash
 
     stage.require_extra()
     recording = stage.fresh_directory(out)
@@ -57,10 +63,19 @@ def command(out: str | None, ask: str | None, answer: str | None, flip: int | No
     _look(say, recording)
     before = _verify(say, recording)
     after = _tamper(say, recording, answer or stage.ANSWER, flip)
+    _must("verify gave", (before, after), (0, 1))
+    with Crash(recording) as crash:
+        _kill(say, crash)
+        _stop(say, crash)
+        _finish(say, crash)
     _what_next(say, recording)
-    if (before, after) != (0, 1):
+
+
+def _must(what: str, got: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    if got != wanted:
+        told, instead = (", then ".join(map(str, numbers)) for numbers in (got, wanted))
         raise AgentRecError(
-            f"the demo did not go as it should: verify gave {before}, then {after}, and not 0, then 1",
+            f"the demo did not go as it should: {what} {told}, and not {instead}",
             "please report it, with the output above",
         )
 
@@ -71,23 +86,37 @@ def _heading(say: Console, number: int, words: str, *command: str) -> None:
     say.print()
     say.print(Text(f"{number}  {words}", style="bold"))
     if command:
-        say.print(Text(f"   $ {shlex.join(('otel-agentrec', *command))}", style="cyan"), soft_wrap=True)
-        say.print()
+        _command(say, *command)
+
+
+def _command(say: Console, *words: str) -> None:
+    from rich.text import Text
+
+    say.print(Text(f"   $ {shlex.join(('otel-agentrec', *words))}", style="cyan"), soft_wrap=True)
+    say.print()
 
 
 def _record(say: Console, recording: Path, question: str, answer: str) -> None:
     from otel_agentrec.demo import stage
+    from otel_agentrec.demo.child import agent_command
 
-    _heading(
-        say, 1, "An agent works, and is recorded", "run", "--out", str(recording), "--", *stage.agent_command(question)
-    )
+    command = ("run", "--out", str(recording), "--", *agent_command(question))
+    _heading(say, 1, "An agent works, and is recorded", *command)
+    hear = _talk(say, question)
+    stage.record(recording, answer, question, hear)
+    say.print()
+
+
+def _talk(say: Console, question: str) -> Callable[[str], None]:
+    """Print what the user asks; what the agent says is printed as the result is given it."""
     say.print(f"   you    {plain(question)}", soft_wrap=True)
-    say.print("   agent  ", end="")
-
-    ended = False
+    begun = ended = False
 
     def hear(piece: str) -> None:
-        nonlocal ended
+        nonlocal begun, ended
+        if not begun:
+            say.file.write("   agent  ")
+            begun = True
         for at, line in enumerate(piece.split("\n")):
             ended = ended or at > 0
             if line:
@@ -96,8 +125,7 @@ def _record(say: Console, recording: Path, question: str, answer: str) -> None:
                 ended = False
         say.file.flush()
 
-    stage.record(recording, answer, question, hear)
-    say.print()
+    return hear
 
 
 def _look(say: Console, recording: Path) -> None:
@@ -125,6 +153,59 @@ def _tamper(say: Console, recording: Path, answer: str, flip: int | None) -> int
         say.print(Text.assemble("   after   ", (plain(changed.after), "red")))
         say.print()
         return _print_verdict(say, copy)
+
+
+def _kill(say: Console, crash: Crash) -> None:
+    from otel_agentrec.demo.child import agent_command
+    from otel_agentrec.demo.crash import ORDER
+
+    command = ("run", "--out", str(crash.recording), "--", *agent_command(ORDER))
+    _heading(say, 5, "And when it is killed in the worst moment?", *command)
+    crash.kill(_talk(say, ORDER))
+    say.print("   (killed: the ticket is bought, and nobody was told)")
+    _sold(say, crash)
+
+
+def _stop(say: Console, crash: Crash) -> None:
+    from rich.text import Text
+
+    from otel_agentrec.demo.child import agent_command
+    from otel_agentrec.demo.crash import ORDER
+    from otel_agentrec.errors import UnknownOutcomeError
+
+    command = ("run", "--resume", str(crash.recording), "--", *agent_command(ORDER))
+    _heading(say, 6, "Started again, it goes on, and does not guess", *command)
+    ended = crash.resume(_talk(say, ORDER))
+    for line in ended.ours[:2]:
+        say.print(Text(f"   {plain(line)}", style="yellow"), soft_wrap=True)
+    say.print(f"   exit code {ended.code}: it stopped before it would have bought a second one")
+    _sold(say, crash)
+    _must("the resumed run ended with", (ended.code,), (UnknownOutcomeError.exit_code,))
+
+
+def _finish(say: Console, crash: Crash) -> None:
+    from otel_agentrec.cli.resolve import command as resolve
+    from otel_agentrec.demo.child import agent_command
+    from otel_agentrec.demo.crash import ORDER, TICKET
+
+    words = (str(crash.recording), crash.unknown().id, "--done", TICKET)
+    _heading(say, 7, "You look, say what happened, and it comes to its end", "resolve", *words)
+    say.file.write("   ")
+    resolve.main(list(words), standalone_mode=False)
+    say.print()
+    _command(say, "run", "--resume", str(crash.recording), "--", *agent_command(ORDER))
+    ended = crash.resume(_talk(say, ORDER))
+    say.print()
+    _sold(say, crash)
+    say.print(
+        f"   the model was asked {crash.asked} times in all three starts: its first answer came from the recording"
+    )
+    _must("the resumed run ended with", (ended.code,), (0,))
+    _must("tickets and questions to the model were", (len(crash.tickets), crash.asked), (1, 2))
+
+
+def _sold(say: Console, crash: Crash) -> None:
+    say.print(f"   tickets sold: {len(crash.tickets)}")
 
 
 def _print_verdict(say: Console, recording: Path) -> int:

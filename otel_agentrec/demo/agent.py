@@ -1,16 +1,21 @@
-"""A small agent, written as anyone would write one: it knows nothing of otel-agentrec.
+"""A small agent, written as anyone would write one. Of otel-agentrec it knows one thing: ``@resumable_tool`` on its tools.
 
 It asks a model with the ``openai`` SDK, runs the tools that the model asks for at the same time, and streams the answer.
 Its spans come from OpenTelemetry's own instrumentation of the SDK and from its GenAI helpers for agents and tools. Run it
 under recording like any other program (``OPENAI_BASE_URL`` and ``OPENAI_API_KEY`` say where the model is)::
 
     otel-agentrec run -- python -m otel_agentrec.demo.agent "Will it rain in Oslo tomorrow?"
+
+One of its tools, ``buy_ticket``, has an effect: a line in the file that ``AGENTREC_DEMO_OFFICE`` names. With
+``AGENTREC_DEMO_KILL`` the process dies in that tool, between the effect and its return.
 """
 
 from __future__ import annotations
 
 import contextvars
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -20,6 +25,8 @@ from typing import Any
 from openai import OpenAI
 from opentelemetry.util.genai.handler import TelemetryHandler
 
+from otel_agentrec import resumable_tool
+
 __all__ = ["answer", "main"]
 
 Json = Any
@@ -27,19 +34,32 @@ Json = Any
 MODEL = "gpt-5-mini"
 
 
+@resumable_tool(effect=False)
 def weather(place: str, day: str) -> Json:
     """The forecast of a place."""
     time.sleep(0.12)  # a look-up takes its time
     return {"place": place, "day": day, "sky": "light rain from 15:00", "celsius": 11}
 
 
+@resumable_tool(effect=False)
 def last_train(start: str, to: str) -> Json:
     """The last train of the day."""
     time.sleep(0.08)
     return {"from": start, "to": to, "departs": "21:42", "platform": 3}
 
 
-TOOLS: dict[str, Callable[..., Json]] = {"weather": weather, "last_train": last_train}
+@resumable_tool
+def buy_ticket(start: str, to: str) -> Json:
+    """Buy a ticket for the last train. It costs money, so it must not happen twice."""
+    office = os.open(os.environ["AGENTREC_DEMO_OFFICE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(office, f"one ticket {start} to {to}, 329 kroner\n".encode())
+    os.close(office)
+    if "AGENTREC_DEMO_KILL" in os.environ:
+        os.kill(os.getpid(), signal.SIGKILL)  # the ticket is bought, and nobody was told
+    return {"seat": 42, "kroner": 329}
+
+
+TOOLS: dict[str, Callable[..., Json]] = {"weather": weather, "last_train": last_train, "buy_ticket": buy_ticket}
 
 
 def described(tool: Callable[..., Json], parameters: Iterable[str]) -> Json:
@@ -52,7 +72,11 @@ def described(tool: Callable[..., Json], parameters: Iterable[str]) -> Json:
     }
 
 
-OFFERED = [described(weather, ("place", "day")), described(last_train, ("start", "to"))]
+OFFERED = [
+    described(weather, ("place", "day")),
+    described(last_train, ("start", "to")),
+    described(buy_ticket, ("start", "to")),
+]
 
 
 def answer(question: str, say: Callable[[str], None]) -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import codecs
 import importlib.util
 import json
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from otel_agentrec.demo.child import run_agent
 from otel_agentrec.demo.script import Call, Turn
 from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.errors import AgentRecError, ExtraMissing, UsageError
@@ -24,7 +20,6 @@ __all__ = [
     "ANSWER",
     "QUESTION",
     "Flip",
-    "agent_command",
     "changed_copy",
     "fresh_directory",
     "record",
@@ -34,8 +29,6 @@ __all__ = [
 
 QUESTION = "I want to go walking in the hills near Oslo tomorrow. Will it rain, and when does the last train go home?"
 ANSWER = "Go, but start early: light rain from 15:00. Your last train leaves Finse at 21:42, platform 3."
-CHILD_SECONDS = 180.0
-"""So long the agent may take. Right after an installation, Python has yet to compile what it imports."""
 NEEDED = ("openai", "opentelemetry.util.genai", "opentelemetry.instrumentation.genai.openai")
 
 
@@ -94,11 +87,6 @@ def fresh_directory(out: str | None) -> Path:
         ) from None
 
 
-def agent_command(question: str, python: str = "python") -> list[str]:
-    """The demo's agent as a program to run."""
-    return [python, "-m", "otel_agentrec.demo.agent", question]
-
-
 def record(out: Path, answer: str, question: str, say: Callable[[str], None]) -> None:
     """Run the demo's agent under ``otel-agentrec run`` against a scripted model.
 
@@ -112,78 +100,15 @@ def record(out: Path, answer: str, question: str, say: Callable[[str], None]) ->
         AgentRecError: the agent failed, or did not end in time.
     """
     with ScriptedServer(script(answer)) as server:
-        command = [sys.executable, "-m", "otel_agentrec", "run", "--out", str(out), "--"]
-        command += agent_command(question, sys.executable)
-        with subprocess.Popen(
-            command,
-            env=_environment(server.base_url),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as child:
-            late = threading.Event()
-
-            def give_up() -> None:
-                late.set()
-                child.kill()
-
-            alarm = threading.Timer(CHILD_SECONDS, give_up)
-            alarm.start()
-            errors: list[bytes] = []
-            drain = threading.Thread(target=lambda: errors.append(child.stderr.read() if child.stderr else b""))
-            drain.start()
-            try:
-                for piece in _pieces(child):
-                    say(piece)
-                child.wait()
-                drain.join()
-            except BaseException:
-                child.kill()
-                raise
-            finally:
-                alarm.cancel()
-    told = b"".join(errors).decode("utf-8", "replace").strip()
-    if late.is_set():
+        ended = run_agent(["--out", str(out)], question, server.base_url, say)
+    if ended.code != 0:
+        last = f": {ended.last_of_agent}" if ended.last_of_agent else ""
         raise AgentRecError(
-            f"the demo's agent did not end within {CHILD_SECONDS:g} seconds",
-            "the first start is the longest: try again",
-        ) from RuntimeError(told)
-    ours = [line for line in told.splitlines() if line.startswith("otel-agentrec: ")]
-    if child.returncode != 0:
-        lines = [line for line in told.splitlines() if line not in ours]
-        last = f": {lines[-1]}" if lines else ""
-        raise AgentRecError(
-            f"the demo's agent ended with code {child.returncode}{last}", "with --debug you see all that it said"
-        ) from RuntimeError(told)
+            f"the demo's agent ended with code {ended.code}{last}", "with --debug you see all that it said"
+        ) from RuntimeError(ended.told)
     if not any(out.glob("*.jsonl")):
-        why = f": {ours[-1].partition(': ')[2]}" if ours else ""
-        raise AgentRecError(f"nothing was recorded{why}", "give --out another directory") from RuntimeError(told)
-
-
-def _environment(base_url: str) -> dict[str, str]:
-    """The user's environment with the scripted model in place of a real one, and no proxy between."""
-    hidden = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"}
-    kept = {k: v for k, v in os.environ.items() if k.upper() not in hidden and not k.startswith(("OTEL_", "OPENAI_"))}
-    return {
-        **kept,
-        "OPENAI_BASE_URL": base_url,
-        "OPENAI_API_KEY": "no-key-needed",
-        "NO_PROXY": "127.0.0.1",
-        # nothing leaves the machine, whatever is set for other programs
-        "OTEL_TRACES_EXPORTER": "none",
-        "OTEL_METRICS_EXPORTER": "none",
-        "OTEL_LOGS_EXPORTER": "none",
-        "PYTHONIOENCODING": "utf-8",
-        "PYTHONUNBUFFERED": "1",
-    }
-
-
-def _pieces(child: subprocess.Popen[bytes]) -> Iterator[str]:
-    assert child.stdout is not None
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    while data := os.read(child.stdout.fileno(), 4096):
-        if text := decoder.decode(data):
-            yield text
+        why = f": {ended.ours[-1].partition(': ')[2]}" if ended.ours else ""
+        raise AgentRecError(f"nothing was recorded{why}", "give --out another directory") from RuntimeError(ended.told)
 
 
 @dataclass(frozen=True)

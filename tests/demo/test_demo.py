@@ -10,7 +10,7 @@ import pytest
 
 import otel_agentrec
 from otel_agentrec.cli.app import run
-from otel_agentrec.demo import stage
+from otel_agentrec.demo import child, stage
 from otel_agentrec.demo.script import Turn
 from otel_agentrec.errors import UsageError
 
@@ -152,6 +152,6 @@ def test_an_agent_that_fails_is_an_error_of_the_demo(monkeypatch: pytest.MonkeyP
 
 
 def test_an_agent_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch, capsys: Out) -> None:
-    monkeypatch.setattr(stage, "CHILD_SECONDS", 0.05)
+    monkeypatch.setattr(child, "CHILD_SECONDS", 0.05)
     assert run(["demo"]) == 2
     assert "did not end within 0.05 seconds" in capsys.readouterr().err
