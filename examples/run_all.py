@@ -1,4 +1,4 @@
-"""Run the examples, each with the packages it needs: ``python examples/run_all.py [NAME...]``.
+"""Run the examples, each with the packages it needs: ``python examples/run_all.py [NAME or FOLDER ...]``.
 
 Exit code 0 when each ended well; its recording stays in a temporary folder only as long as it runs.
 """
@@ -13,16 +13,30 @@ from pathlib import Path
 
 import environments
 
-SHARED = {"environments", "run_all", "scene"}
+SHARED = {"environments", "run_all", "scene", "combos/planner", "resume/play", "resume/trip"}
 NODE = {"vercel_ai"}
 GIT = {"bisect_a_prompt"}
-NAMES = sorted(path.stem for path in environments.HERE.glob("*.py") if path.stem not in SHARED)
-SECONDS = 120
+SECONDS = 300
+"""For one example; those of ``resume/`` start four processes, each with a framework."""
+
+
+def _names() -> list[str]:
+    here = environments.HERE
+    paths = [*here.glob("*.py"), *here.glob("combos/*.py"), *here.glob("resume/*.py")]
+    return sorted({path.relative_to(here).with_suffix("").as_posix() for path in paths} - SHARED)
+
+
+NAMES = _names()
+"""Of all examples; those in a folder as ``folder/name``."""
 
 
 def command(name: str, recording: Path) -> list[str]:
     """How to start an example; installs what it needs."""
-    return [str(environments.python()), str(environments.HERE / f"{name}.py"), str(recording)]
+    folder, _, agent = name.rpartition("/")
+    program = [str(environments.HERE / f"{name}.py")]
+    if folder == "resume":  # an agent that somebody else kills and resumes
+        program = [str(environments.HERE / "resume" / "play.py"), agent]
+    return [str(environments.python()), *program, str(recording)]
 
 
 def has_node() -> bool:
@@ -32,7 +46,8 @@ def has_node() -> bool:
 
 def main(names: list[str]) -> int:
     failed = []
-    for name in names or NAMES:
+    wanted = [one for name in names for one in ([n for n in NAMES if n.startswith(f"{name}/")] or [name])]
+    for name in wanted or NAMES:
         print(f"\n-- {name}", flush=True)
         if name not in NAMES:
             print(f"there is no such example; there are {', '.join(NAMES)}")

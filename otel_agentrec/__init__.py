@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from otel_agentrec.intercept.transports import AgentRecTransport, AsyncAgentRecTransport
     from otel_agentrec.intercept.unknown import Outcome, UnknownEffect
+    from otel_agentrec.journal.chain import HashChainedEventLog, InMemoryEventLog
     from otel_agentrec.journal.reader import Recording, read_events
     from otel_agentrec.journal.sqlstore import SqlEventStore
     from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
@@ -79,6 +80,7 @@ _ROOMS = {
         "OpenAIChatClient",
         "OpenAIResponsesClient",
     ],
+    "journal.chain": ["HashChainedEventLog", "InMemoryEventLog"],
     "journal.reader": ["Recording", "read_events"],
     "capture.recorder": ["Recorder"],
     "intercept.transports": ["AgentRecTransport", "AsyncAgentRecTransport"],
@@ -149,6 +151,8 @@ __all__ = [
     "EventStore",
     "FileAgentSessionStore",
     "FileEventStore",
+    "HashChainedEventLog",
+    "InMemoryEventLog",
     "InMemoryIoCaptureSink",
     "IngestReport",
     "IoCaptureSink",

@@ -15,8 +15,6 @@ import sys
 import time
 from pathlib import Path
 
-import trip
-
 from otel_agentrec import Recording
 from otel_agentrec.demo.script import Call, Turn
 from otel_agentrec.demo.server import ScriptedServer
@@ -48,6 +46,8 @@ def play(name: str, recording: Path) -> None:
             "ANTHROPIC_BASE_URL": model.url,
             "ANTHROPIC_API_KEY": "none",
             "OPENAI_AGENTS_DISABLE_TRACING": "1",
+            # three instrumentations of this SDK are installed here; resuming needs none of them
+            "OTEL_PYTHON_DISABLED_INSTRUMENTATIONS": "openai",
             "OTEL_TRACES_EXPORTER": "none",
             "OTEL_METRICS_EXPORTER": "none",
             "OTEL_LOGS_EXPORTER": "none",

@@ -179,6 +179,14 @@ class OpenSpan:
         """The span itself, while the program holds it; else None."""
         return self._ref() if self._ref is not None else None
 
+    @property
+    def name(self) -> str | None:
+        """Its name; None once nothing of it is held."""
+        span = self.span
+        if span is not None:
+            return str(span.name)
+        return str(self._remains[0]) if self._remains is not None else None
+
     def keys(self) -> Iterable[str]:
         """The names of its attributes now."""
         return keys_of(self._attributes)

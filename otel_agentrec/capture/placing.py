@@ -89,11 +89,7 @@ def place_of_call(recorder: Recorder, name: str | None = None, call_id: str | No
     return CallPlace(
         run=run,
         lane=Lane(run, path),
-        agent=program.name
-        if program is not None
-        else outermost.place.name
-        if outermost is not None and outermost.place is not None
-        else None,
+        agent=program.name if program is not None else _agent(outermost),
         session=session,
         call_id=call_id or (tool.place.call_id if tool is not None and tool.place is not None else None),
         tool=tool.key if tool is not None else None,
@@ -111,6 +107,13 @@ def _chain(recorder: Recorder, entry: OpenSpan | None) -> Iterator[OpenSpan]:
     for one in (entry, *entry.ancestors()):
         recorder.edge.reveal(one)
         yield one
+
+
+def _agent(outermost: OpenSpan | None) -> str | None:
+    """What the agent is called: as it told, else as its span is named, which is what a recording says of it later."""
+    if outermost is None:
+        return None
+    return (outermost.place.name if outermost.place is not None else None) or outermost.name
 
 
 def _only_agent(recorder: Recorder) -> OpenSpan | None:

@@ -35,6 +35,21 @@ SAYS = {
         "*differs from its recording at step 1, $.messages[[]0].content",
         "1 failed in *",
     ],
+    "combos/compare_models": ["a *as recorded *", "b *differs *"],
+    "combos/compliance_audit": ["*first_broken_index=-1)", "*first_broken_index=4)"],
+    "combos/crash_and_rerun": ["*ended with -9", "tools: 2 results from the cache, 0 calls made"],
+    "combos/local_debugging": ["* the model asked for weather(*", "*weather gave 'Finse: light rain from 15:00'"],
+    "combos/long_task": ["*ended with -9", "restored: 10 events*", "From platform 3."],
+    "combos/production": ["*ended with -9", "model: 1 hit, 1 asked; tools: 2 hits, 0 made", "recording: *"],
+    **{
+        f"resume/{agent}": [
+            "-> killed while*",
+            "-> went on*",
+            "-> stopped*",
+            "3 answers of the model, each given once; 3 effects, each happened once",
+        ]
+        for agent in ("anthropic_sdk", "langgraph_agent", "openai_agents", "openai_sdk", "pydantic_ai_agent")
+    },
     "two_models": ['  b: $.toolCalls[[]1].arguments.to: "Oslo" -> "Bergen"', "a  large      4          4 of 4 *"],
 }
 """Examples that tell something else than what they recorded: lines that they print, in this order."""
