@@ -53,7 +53,6 @@ def command(out: str | None, ask: str | None, answer: str | None, flip: int | No
     """
     from otel_agentrec.cli.terminal import console
     from otel_agentrec.demo import stage
-    from otel_agentrec.demo.crash import Crash
 
     stage.require_extra()
     recording = stage.fresh_directory(out)
@@ -64,10 +63,7 @@ def command(out: str | None, ask: str | None, answer: str | None, flip: int | No
     before = _verify(say, recording)
     after = _tamper(say, recording, answer or stage.ANSWER, flip)
     _must("verify gave", (before, after), (0, 1))
-    with Crash(recording) as crash:
-        _kill(say, crash)
-        _stop(say, crash)
-        _finish(say, crash)
+    _crash(say, recording)
     _what_next(say, recording)
 
 
@@ -155,6 +151,15 @@ def _tamper(say: Console, recording: Path, answer: str, flip: int | None) -> int
         return _print_verdict(say, copy)
 
 
+def _crash(say: Console, recording: Path) -> None:
+    from otel_agentrec.demo.crash import Crash
+
+    with Crash(recording) as crash:
+        _kill(say, crash)
+        _stop(say, crash)
+        _finish(say, crash)
+
+
 def _kill(say: Console, crash: Crash) -> None:
     from otel_agentrec.demo.child import agent_command
     from otel_agentrec.demo.crash import ORDER
@@ -226,9 +231,11 @@ def _what_next(say: Console, recording: Path) -> None:
     say.print(Text("Next", style="bold"))
     for command, words in (
         (f"otel-agentrec nodes {here} --json", "each call as it was: messages, arguments, results, tokens"),
+        (f"otel-agentrec runs {here}", "the runs; the one that was killed is there with its three attempts"),
         (f"otel-agentrec nodes {here} --type tool", "only the tool calls; more filters: otel-agentrec nodes --help"),
         (f"cat {here}/*.jsonl", "the recording: JSON lines, readable without this program"),
         ("otel-agentrec run -- python your_agent.py", "record your own agent; into ./agentrec"),
+        ("otel-agentrec run --resume agentrec -- python your_agent.py", "go on with it after a crash"),
     ):
         say.print(Text.assemble("   ", (command, "cyan")), soft_wrap=True)
         say.print(Text(f"      {words}", style="dim"), soft_wrap=True)

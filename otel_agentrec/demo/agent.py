@@ -25,7 +25,7 @@ from typing import Any
 from openai import OpenAI
 from opentelemetry.util.genai.handler import TelemetryHandler
 
-from otel_agentrec import resumable_tool
+from otel_agentrec.resume.tools import resumable_tool  # programs elsewhere: from otel_agentrec import resumable_tool
 
 __all__ = ["answer", "main"]
 

@@ -93,7 +93,8 @@ def run_agent(
     told = b"".join(errors).decode("utf-8", "replace").strip()
     if late.is_set():
         raise AgentRecError(
-            f"the demo's agent did not end within {CHILD_SECONDS:g} seconds", "the first start is the longest: try again"
+            f"the demo's agent did not end within {CHILD_SECONDS:g} seconds",
+            "the first start is the longest: try again",
         ) from RuntimeError(told)
     return Ended(child.returncode, told)
 

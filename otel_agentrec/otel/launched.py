@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import otel_agentrec.otel.recording  # noqa: F401 - brings the points of interception
 from otel_agentrec.capture import bootstrap
@@ -14,9 +15,10 @@ from otel_agentrec.errors import AgentRecError
 from otel_agentrec.intercept.active import ACTIVE
 from otel_agentrec.intercept.recording_tools import RecordingTools
 from otel_agentrec.resume import exits
-from otel_agentrec.resume.attempt import attempt_at
-from otel_agentrec.resume.resumed_run import ResumedModels, ResumedRun
 from otel_agentrec.settings import Settings
+
+if TYPE_CHECKING:
+    from otel_agentrec.resume.resumed_run import ResumedRun
 
 __all__ = ["start"]
 
@@ -50,6 +52,10 @@ def start(is_the_command: bool) -> None:
 
 
 def _resume(settings: Settings, is_the_command: bool) -> None:
+    # only here: a program that is merely recorded starts sooner without them
+    from otel_agentrec.resume.attempt import attempt_at
+    from otel_agentrec.resume.resumed_run import ResumedModels, ResumedRun
+
     assert settings.resume is not None
     try:
         attempt = attempt_at(settings.resume, settings.resume_run)

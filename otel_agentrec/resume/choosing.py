@@ -30,11 +30,14 @@ class Resumable:
     """One root of a recording. ``runs``: its attempts, the first one first; ``agent`` and ``session`` of the first.
 
     ``stopped``: ids of runs that were stopped, so they did not come to a good end whatever their agents told.
+    ``has_calls``: calls of it were intercepted, so that there is something to go on from. Telemetry may tell the same story a
+    second time, in a trace of its own (LangChain's callbacks): nothing was asked in that.
     """
 
     root: str
     runs: tuple[Run, ...]
     stopped: frozenset[str] = frozenset()
+    has_calls: bool = True
 
     @property
     def agent(self) -> str | None:
@@ -59,10 +62,13 @@ def resumables(recording: Recording, view: View) -> list[Resumable]:
     """All roots of a recording with their attempts, the earliest first."""
     ledger = EffectEvents()
     stopped: set[str] = set()
+    asked = {wire.run or view.run_of_wire(wire) for wire in view.wires}
     for stream in recording.streams():
         for event in stream.events():
             if event.type == "RUN_RESUMED":
                 ledger.add(event)
+            elif event.type == "EFFECT_STARTED":
+                asked.add(event.payload.get("root"))
             elif event.type == "ERROR" and event.payload.get("errorType") in _STOPS and event.run is not None:
                 stopped.add(event.run)
     lineages = ledger.lineages
@@ -70,7 +76,12 @@ def resumables(recording: Recording, view: View) -> list[Resumable]:
     for run in view.runs:
         by_root.setdefault(lineages.root(run.id), []).append(run)
     return [
-        Resumable(root, tuple(sorted(runs, key=lambda run: (run.id != root, run.started_ms or 0))), frozenset(stopped))
+        Resumable(
+            root,
+            tuple(sorted(runs, key=lambda run: (run.id != root, run.started_ms or 0))),
+            frozenset(stopped),
+            root in asked or any(run.id in asked for run in runs),
+        )
         for root, runs in by_root.items()
     ]
 
@@ -98,6 +109,8 @@ def choose_root(found: list[Resumable], where: str, run: str | None = None) -> R
     else:
         unfinished = [one for one in found if not one.is_finished]
         open_ones = [one for one in unfinished if one.status != "open"] or unfinished
+        if len(open_ones) > 1:
+            open_ones = [one for one in open_ones if one.has_calls] or open_ones
         if not open_ones:
             raise UsageError(f"{where} holds no run that did not come to its end", "a finished run is not resumed")
         if len(open_ones) > 1:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 import otel_agentrec
+from otel_agentrec.cli import demo
 from otel_agentrec.cli.app import run
 from otel_agentrec.demo import child, stage
+from otel_agentrec.demo.crash import DONE
 from otel_agentrec.demo.script import Turn
 from otel_agentrec.errors import UsageError
 
 pytest.importorskip("openai")
+pytestmark = pytest.mark.timeout(300)
 Out = pytest.CaptureFixture[str]
 
 
@@ -31,24 +35,30 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_the_demo_shows_records_verdict_damage_and_what_comes_next(tmp_path: Path, capsys: Out) -> None:
     begun = os.times()[:4]
     assert run(["demo"]) == 0
-    assert sum(os.times()[:4]) - sum(begun) < 10, "seconds of the processor's time"
+    assert sum(os.times()[:4]) - sum(begun) < 15, "seconds of the processor's time"
     out, err = capsys.readouterr()
     assert err == ""
-    heads = [line[3:] for line in out.splitlines() if line[:1].isdigit()]
-    assert len(heads) == 4
-    told, recorded, proven, changed = (out.split(head)[1] for head in heads)
+    told, recorded, proven, changed, killed, stopped, finished = re.split(r"^\d  .*$", out, flags=re.MULTILINE)[1:]
     assert stage.QUESTION in told and stage.ANSWER in told
     for words in ("weather", "last_train", "→ " + stage.ANSWER, "4 calls"):
         assert words in recorded
     assert "\nINTACT  " in proven
     assert "\nCHANGED  " in changed and "payload_mismatch" in changed
     assert "before" in changed and "after" in changed
-    for command in ("show", "verify", "nodes"):
+    assert "agent  " not in killed, "it died before it could answer"
+    assert "buy_ticket(" in stopped and "nobody knows whether it happened" in stopped and "exit code 75" in stopped
+    assert f"agent  {DONE}" in finished and "asked 2 times" in finished
+    for act in (killed, stopped, finished):
+        assert act.count("tickets sold: 1") == 1
+    for command in ("show", "verify", "resolve", "runs", "nodes"):
         assert f"otel-agentrec {command} agentrec-demo" in out
     assert (tmp_path / "agentrec-demo" / "index.jsonl").exists()
 
 
-def test_another_answer_and_another_byte_are_seen_in_its_output(tmp_path: Path, capsys: Out) -> None:
+def test_another_answer_and_another_byte_are_seen_in_its_output(
+    tmp_path: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "_crash", lambda *_: None)  # it takes its time, and knows nothing of these words
     answer = "Stay at home: the 07:15 is full."
     assert run(["demo", "--out", "mine", "--ask", "May I go?", "--answer", answer, "--flip", "30"]) == 0
     out = capsys.readouterr().out

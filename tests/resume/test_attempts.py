@@ -103,6 +103,49 @@ def test_which_run_is_meant(tmp_path: Path) -> None:
     assert Attempt(shop.where, second).chosen.status == "error"
 
 
+def test_a_second_telling_of_the_run_without_any_call_is_not_meant(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.fails("a")
+    with (
+        pytest.raises(RuntimeError),
+        configure(shop.where),
+        agent_run("as callbacks tell it") as run,
+        run.step() as step,
+    ):
+        with step.tool_call("pay", {"order": "a"}, call_id="c1") as call:
+            call.result("paid a")
+        raise RuntimeError("the network is down")
+    assert shop.run("a", "b") == ["paid a", "paid b"]
+    assert shop.effects == ["a", "b"]
+
+
+def test_an_agent_that_does_not_tell_its_name_is_called_as_its_span_is(tmp_path: Path) -> None:
+    from opentelemetry import trace
+
+    effects: list[str] = []
+
+    @resumable_tool
+    def pay(order: str) -> str:
+        effects.append(order)
+        return f"paid {order}"
+
+    def run(fail: bool) -> None:
+        with configure(tmp_path / "rec"):
+            tracer = trace.get_tracer("some.sdk")
+            with tracer.start_as_current_span("tool_runner", attributes={"gen_ai.operation.name": "invoke_agent"}):
+                assert pay("a") == "paid a"
+                if fail:
+                    raise RuntimeError("the network is down")
+
+    with pytest.raises(RuntimeError):
+        run(fail=True)
+    forget_attempts()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OTEL_AGENTREC_RESUME", str(tmp_path / "rec"))
+        run(fail=False)
+    assert effects == ["a"]
+
+
 def test_a_finished_run_and_one_that_is_alive(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.run("a")

@@ -5,6 +5,7 @@ A call that a framework's tool only passes on is that tool's call, and counts on
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -39,7 +40,17 @@ RESULT = register(
         lambda kept: _result_class().model_validate(kept),
     )
 )
-POINT = Point(HOOK, identify, [RESULT], relays=True)
+
+
+def _made(value: Any) -> Any:
+    """A whole result in JSON (``{"content": [...]}``) as it is, anything else as text."""
+    if isinstance(value, dict) and isinstance(value.get("content"), list):
+        return _result_class().model_validate(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _result_class().model_validate({"content": [{"type": "text", "text": text}]})
+
+
+POINT = Point(HOOK, identify, [RESULT], relays=True, made=_made)
 
 
 def patch(module: Any, patches: Patches) -> None:

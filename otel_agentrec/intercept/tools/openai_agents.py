@@ -54,7 +54,14 @@ RESULTS = register(
         lambda kept: _result_class()(**{name: from_json(item) for name, item in kept.items()}),
     )
 )
-POINT = Point(HOOK, identify, [RESULTS])
+
+
+def _made(value: Any) -> Any:
+    cls = _result_class()
+    return value if cls is None else cls(value)
+
+
+POINT = Point(HOOK, identify, [RESULTS], made=_made)
 
 
 def patch_tool(module: Any, patches: Patches) -> None:

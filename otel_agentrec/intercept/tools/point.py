@@ -53,9 +53,11 @@ class Point:
         relays: calls of this hook are often made on behalf of a framework's tool, whose name then ends with this one's
             (MCP: ``server__name``).
         answerer: gives whoever is asked; default: whoever answers in this process.
+        made: makes the framework's result of a plain value, where every tool of the framework gives a class that ``codecs``
+            write: what an operator or ``reconcile`` says is plain.
     """
 
-    __slots__ = ("answerer", "codecs", "hook", "identify", "relays")
+    __slots__ = ("answerer", "codecs", "hook", "identify", "made", "relays")
 
     def __init__(
         self,
@@ -65,12 +67,14 @@ class Point:
         *,
         relays: bool = False,
         answerer: Callable[[], ToolAnswerer | None] | None = None,
+        made: Callable[[Any], Any] | None = None,
     ) -> None:
         self.answerer = answerer or (lambda: ACTIVE.tools)
         self.hook = hook
         self.identify = identify
         self.codecs = tuple(codecs)
         self.relays = relays
+        self.made = made
 
     # --- the three forms of a function that runs a tool ----------------------------------------------------------------
 
@@ -85,7 +89,7 @@ class Point:
             if visit is None:
                 return original(*args, **kwargs)
             if visit.outcome is not None:
-                return handed_out(visit.outcome)
+                return self._handed_out(visit.outcome)
             token = enter(visit.frame)
             try:
                 value = original(*args, **kwargs)
@@ -114,7 +118,7 @@ class Point:
                 if visit is None:
                     return await original(*args, **kwargs)
                 if visit.outcome is not None:
-                    return handed_out(visit.outcome)
+                    return self._handed_out(visit.outcome)
                 return await _awaited(visit, original(*args, **kwargs))
             except RunStopped:
                 await others_ended()
@@ -155,7 +159,7 @@ class Point:
                 await _closed(source)
             return
         if visit.outcome is not None:
-            for event in _recorded_events(visit.outcome):
+            for event in self._recorded_events(visit.outcome):
                 yield event
             if visit.outcome.error is not None:
                 handed_out(visit.outcome)
@@ -190,7 +194,7 @@ class Point:
                 yield from original(*args, **kwargs)
                 return
             if visit.outcome is not None:
-                yield from _recorded_events(visit.outcome)
+                yield from self._recorded_events(visit.outcome)
                 if visit.outcome.error is not None:
                     handed_out(visit.outcome)
                 return
@@ -244,6 +248,18 @@ class Point:
         if isinstance(answer, ToolOutcome):
             return _Visit(self, answerer, call, frame, answer)
         return _Visit(self, answerer, answer if isinstance(answer, ToolCall) else call, frame)
+
+    def _handed_out(self, outcome: ToolOutcome) -> Any:
+        value = handed_out(outcome)
+        return value if self.made is None or outcome.codec is not None else self.made(value)
+
+    def _recorded_events(self, outcome: ToolOutcome) -> list[Any]:
+        if outcome.error is not None and outcome.value is None and outcome.codec is None:
+            return []
+        events = result_again(outcome)
+        if self.made is not None and outcome.codec is None:
+            events = self.made(events)
+        return events if isinstance(events, list) else [events]
 
     def _is_part_of(self, outer: Frame, inner: Frame) -> bool:
         """A framework's tool of the same name passes on what it was given, and may add defaults and what it injects."""
@@ -305,13 +321,6 @@ async def _closed(events: Any) -> None:
     close = getattr(events, "aclose", None)
     if close is not None:
         await close()
-
-
-def _recorded_events(outcome: ToolOutcome) -> list[Any]:
-    if outcome.error is not None and outcome.value is None and outcome.codec is None:
-        return []
-    events = result_again(outcome)
-    return events if isinstance(events, list) else [events]
 
 
 def _current_span() -> SpanRef | None:

@@ -82,7 +82,15 @@ def _event_again(events: Any, kept: Any) -> Any:
     return events.ToolInterruptEvent(from_json(kept["tool_use"]), [from_json(one) for one in kept["interrupts"]])
 
 
-POINT = Point(HOOK, identify, [register(Codec("strands.events", _are_events, _encode, _decode, lossy=True))])
+def _made(value: Any) -> list[Any]:
+    content = {"text": value} if isinstance(value, str) else {"json": value}
+    result = {"toolUseId": "", "status": "success", "content": [content]}  # the id is that of the call that asks
+    return [sys.modules[EVENTS].ToolResultEvent(result)]
+
+
+POINT = Point(
+    HOOK, identify, [register(Codec("strands.events", _are_events, _encode, _decode, lossy=True))], made=_made
+)
 
 
 def wrap_run(original: Any) -> Any:

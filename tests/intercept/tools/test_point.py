@@ -15,7 +15,7 @@ from otel_agentrec.errors import ToolNotIntercepted, UnknownOutcomeError
 from otel_agentrec.intercept.active import using
 from otel_agentrec.intercept.protocol import PASS, Pass, ToolCall, ToolOutcome
 from otel_agentrec.intercept.tools import running
-from otel_agentrec.intercept.tools.codecs import NOT_KEPT
+from otel_agentrec.intercept.tools.codecs import NOT_KEPT, outcome_of
 from otel_agentrec.intercept.tools.point import Point, Seen
 
 from .answering import Keeping, Refusing
@@ -405,3 +405,21 @@ def test_no_call_is_held_in_memory_after_it() -> None:
         with pytest.raises(KeyError):
             run("a", {}, KeyError())
     assert running._RUNNING == {}
+
+
+def test_what_an_operator_says_becomes_what_tools_of_the_framework_give() -> None:
+    made = Point("test", identify, made=lambda value: ["made of", value])
+
+    def never(*_: Any) -> Any:
+        raise AssertionError("must not run")
+
+    async def never_events(*_: Any) -> AsyncIterator[Any]:
+        raise AssertionError("must not run")
+        yield
+
+    with using(tools=Answering(ToolOutcome("paid"))):
+        assert made.sync(never)("pay", {}) == ["made of", "paid"]
+        assert asyncio.run(made.coroutine(never)("pay", {})) == ["made of", "paid"]
+        assert asyncio.run(collected(made.generator(never_events)("pay", {}))) == ["made of", "paid"]
+    with using(tools=Answering(outcome_of((1, 2)))):
+        assert made.sync(never)("pay", {}) == (1, 2), "what a codec wrote is the framework's own already"
