@@ -46,7 +46,7 @@ def prepared(order: Order) -> tuple[Order, RecordedRun]:
         collapse=order.retries == "collapse",
         rerun=order.rerun_tools,
     )
-    return dataclasses.replace(order, recording=str(run.directory.absolute()), runs=run.runs[:1]), run
+    return dataclasses.replace(order, recording=str(run.directory.absolute()), runs=run.runs), run
 
 
 def replay_command(
