@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from openai import OpenAI
 
-from otel_agentrec import configure, replaying
+from otel_agentrec import agent_run, configure, replaying, resumable_tool
+from otel_agentrec.demo.script import Turn
 from otel_agentrec.errors import (
     CannotReplay,
     RecordingBusy,
@@ -19,6 +20,7 @@ from otel_agentrec.errors import (
     ToolNotIntercepted,
 )
 from otel_agentrec.intercept.active import ACTIVE, Active
+from tests.cases.case import ingested
 
 from .agent import ASK, Tools, in_agent, loop, recording
 
@@ -247,3 +249,71 @@ class _Interrupted(Tools):
             raise KeyboardInterrupt
 
         self.by_name["book"] = book
+
+
+# --- tools ----------------------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_as_a_tool_runs_again_and_what_it_calls_is_answered(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    def agent(client: OpenAI) -> str:
+        @resumable_tool
+        def look_up(word: str) -> str:
+            ran.append("look_up")
+            return f"{word}!"
+
+        @resumable_tool(effect="container")
+        def research(topic: str) -> str:
+            ran.append("research")
+            with agent_run("researcher"):
+                return loop_once(client, f"About {topic}") + look_up(topic)
+
+        with agent_run("planner"):
+            return loop_once(client, "Plan.") + research("rain")
+
+    with recording(tmp_path / "rec", [Turn("said", times=0)]) as client:
+        answer = agent(client)
+    assert ran == ["research", "look_up"]
+    ran.clear()
+    with replaying(tmp_path / "rec") as report:
+        assert agent(client) == answer
+    assert ran == ["research"], "nothing of what it calls"
+    assert (report.models, report.tools, report.reran) == (2, 1, ["research"])
+
+
+def test_a_recorded_error_of_a_tool_is_raised_as_the_same_class(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    @resumable_tool
+    def buy(item: str) -> str:
+        calls.append(item)
+        raise FileNotFoundError(2, item) if item == "pen" else KeyError(item)
+
+    def program(client: OpenAI) -> list[str]:
+        got = [loop_once(client, "Buy.")]
+        for item in ("pen", "ink"):
+            try:
+                buy(item)
+            except (OSError, KeyError) as error:
+                got.append(f"{type(error).__name__} {error}")
+        return got
+
+    with recording(tmp_path / "rec", [Turn("fine")]) as client:
+        before = program(client)
+    with replaying(tmp_path / "rec"):
+        assert program(client) == before
+    assert [said.split()[0] for said in before[1:]] == ["FileNotFoundError", "KeyError"]
+    assert calls == ["pen", "ink"]
+
+
+def test_telemetry_alone_answers_nothing(tmp_path: Path) -> None:
+    """Case 009: attributes that the SDK has cut. What was not recorded on the wire is never made up."""
+    ingested("009", tmp_path)
+    with pytest.raises(CannotReplay, match="no call that could be answered"), replaying(tmp_path / "rec"):
+        pass
+
+
+def loop_once(client: OpenAI, ask: str) -> str:
+    answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": ask}])
+    return answer.choices[0].message.content or ""
