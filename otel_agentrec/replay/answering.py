@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from opentelemetry import trace
+
 from otel_agentrec.capture.placing import place_of_call
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.errors import (
@@ -169,7 +171,7 @@ class _Models:
         replay = self._replay
         try:
             replay.begin()
-            lane = place_of_call(self._recorder).lane.text
+            lane = self._lane()
             key = replay.run.quick.key(request)
             known = self._tape.with_key(lane, key) if key is not None else None
             if isinstance(known, Recorded):
@@ -188,6 +190,14 @@ class _Models:
             if self._as_http_error and isinstance(stopped, ReplayDivergence):
                 return _as_response(stopped)
             raise stopped from None
+
+    def _lane(self) -> str:
+        edge = self._recorder.edge
+        if not trace.get_current_span().get_span_context().is_valid:
+            edge.settle()
+            if not len(edge.open_spans):  # nothing is around: no need to look for it
+                return ""
+        return place_of_call(self._recorder).lane.text
 
     def left_over(self) -> list[dict[str, Json]]:
         """Recorded requests that were not asked for."""

@@ -20,7 +20,8 @@ __all__ = ["QuickKeys", "Spelt"]
 
 Json = Any
 Spelt = tuple[str, str, str, bytes]
-"""Method, path, API, and a digest of the body."""
+"""Method, path, API, and the body: as it is where it is short, else a digest of it."""
+SHORT = 4096
 
 
 class QuickKeys:
@@ -40,7 +41,7 @@ class QuickKeys:
             text = orjson.dumps(self._inert.applied(body), option=orjson.OPT_SORT_KEYS)
         except TypeError:  # an integer beyond 64 bits
             return None
-        return method, path, api, blake2b(text, digest_size=16).digest()
+        return method, path, api, text if len(text) <= SHORT else blake2b(text, digest_size=32).digest()
 
     def learn(self, spelt: Spelt | None, key: str) -> None:
         """A recorded request has this key."""
