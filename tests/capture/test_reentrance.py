@@ -25,7 +25,7 @@ from otel_agentrec.journal import named, writer
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.input.messages": "[]"}
 recorder = configure(sys.argv[1])
 tracer = trace.get_tracer("demo")
-faulthandler.dump_traceback_later(10, exit=True)
+faulthandler.dump_traceback_later(45, exit=True)
 made = 0
 
 def call():
