@@ -46,7 +46,7 @@ __all__ = ["command"]
 )
 def command(out: str | None, ask: str | None, answer: str | None, flip: int | None) -> None:
     """See it work: a real agent is recorded, looked at and verified; one byte is changed, and that shows; it is killed in
-    the worst moment, and goes on without doing anything twice.
+    the worst moment, goes on without doing anything twice, and is replayed.
 
     The agent uses the openai SDK with OpenTelemetry's instrumentation; the model is a script on this machine. No key is
     needed and nothing leaves the machine. Exit code: 0, all went as told; 2, something did not.
@@ -158,6 +158,7 @@ def _crash(say: Console, recording: Path) -> None:
         _kill(say, crash)
         _stop(say, crash)
         _finish(say, crash)
+        _replay(say, crash)
 
 
 def _kill(say: Console, crash: Crash) -> None:
@@ -207,6 +208,23 @@ def _finish(say: Console, crash: Crash) -> None:
     )
     _must("the resumed run ended with", (ended.code,), (0,))
     _must("tickets and questions to the model were", (len(crash.tickets), crash.asked), (1, 2))
+
+
+def _replay(say: Console, crash: Crash) -> None:
+    from rich.text import Text
+
+    from otel_agentrec.demo.child import agent_command
+    from otel_agentrec.demo.crash import ORDER
+
+    command = ("replay", str(crash.recording), "--run", crash.run, "--", *agent_command(ORDER))
+    _heading(say, 8, "And now without model, tools and network: all of it again, from the recording", *command)
+    ended = crash.replay(_talk(say, ORDER))
+    say.print()
+    for line in ended.ours:
+        say.print(Text(f"   {plain(line)}", style="green"), soft_wrap=True)
+    _sold(say, crash)
+    _must("the replay ended with", (ended.code,), (0,))
+    _must("tickets were", (len(crash.tickets),), (1,))
 
 
 def _sold(say: Console, crash: Crash) -> None:

@@ -1,4 +1,4 @@
-"""The demo's agent under ``otel-agentrec run``, in a process of its own, against a scripted model."""
+"""The demo's agent under ``otel-agentrec run`` or ``replay``, in a process of its own, against a scripted model."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def agent_command(question: str, python: str = "python") -> list[str]:
 
 
 def run_agent(
-    options: Sequence[str], question: str, base_url: str, say: Callable[[str], None] = lambda _: None, **more: str
+    words: Sequence[str], question: str, base_url: str, say: Callable[[str], None] = lambda _: None, **more: str
 ) -> Ended:
     """Run the agent to its end.
 
     Args:
-        options: of ``otel-agentrec run``.
+        words: the command of ``otel-agentrec`` and its options, up to the ``--``.
         question: what it is asked.
         base_url: where the model is.
         say: is given what the agent prints, as it comes.
@@ -61,7 +61,7 @@ def run_agent(
     Raises:
         AgentRecError: it did not end in time.
     """
-    command = [sys.executable, "-m", "otel_agentrec", "run", *options, "--", *agent_command(question, sys.executable)]
+    command = [sys.executable, "-m", "otel_agentrec", *words, "--", *agent_command(question, sys.executable)]
     with subprocess.Popen(
         command,
         env={**_environment(base_url), **more},

@@ -40,6 +40,8 @@ class Crash:
 
     def __init__(self, recording: Path) -> None:
         self.recording = recording
+        self.run = ""
+        """Id of the run that was killed, once :meth:`unknown` has looked."""
         self._model = ScriptedServer(
             [Turn(tool_calls=[Call("buy_ticket", {"start": "Finse", "to": "Oslo"})]), Turn(DONE)]
         )
@@ -70,13 +72,19 @@ class Crash:
         Raises:
             AgentRecError: it ended in another way.
         """
-        ended = self._run(["--out", str(self.recording)], say, AGENTREC_DEMO_KILL="1")
+        ended = self._run(["run", "--out", str(self.recording)], say, AGENTREC_DEMO_KILL="1")
         if ended.code != -signal.SIGKILL:
             raise AgentRecError(f"the agent was to be killed, but ended with code {ended.code}: {ended.last_of_agent}")
 
     def resume(self, say: Callable[[str], None]) -> Ended:
         """Go on with it."""
-        return self._run(["--resume", str(self.recording)], say)
+        return self._run(["run", "--resume", str(self.recording)], say)
+
+    def replay(self, say: Callable[[str], None]) -> Ended:
+        """See it once more, all starts as one. The model is switched off for it."""
+        address = self._model.base_url
+        self._model.stop()
+        return run_agent(["replay", str(self.recording), "--run", self.run], ORDER, address, say, **self._environment())
 
     def unknown(self) -> Effect:
         """The effect of which nobody knows whether it happened.
@@ -88,7 +96,11 @@ class Crash:
         found = [e for e in read_effects(recording, read_nodes(recording)) if e.state == UNKNOWN]
         if len(found) != 1:
             raise AgentRecError(f"there are {len(found)} effects of unknown outcome, not 1")
+        self.run = found[0].root
         return found[0]
 
-    def _run(self, options: list[str], say: Callable[[str], None], **more: str) -> Ended:
-        return run_agent(options, ORDER, self._model.base_url, say, AGENTREC_DEMO_OFFICE=str(self._office), **more)
+    def _run(self, words: list[str], say: Callable[[str], None], **more: str) -> Ended:
+        return run_agent(words, ORDER, self._model.base_url, say, **self._environment(), **more)
+
+    def _environment(self) -> dict[str, str]:
+        return {"AGENTREC_DEMO_OFFICE": str(self._office)}

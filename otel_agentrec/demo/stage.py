@@ -100,7 +100,7 @@ def record(out: Path, answer: str, question: str, say: Callable[[str], None]) ->
         AgentRecError: the agent failed, or did not end in time.
     """
     with ScriptedServer(script(answer)) as server:
-        ended = run_agent(["--out", str(out)], question, server.base_url, say)
+        ended = run_agent(["run", "--out", str(out)], question, server.base_url, say)
     if ended.code != 0:
         last = f": {ended.last_of_agent}" if ended.last_of_agent else ""
         raise AgentRecError(
