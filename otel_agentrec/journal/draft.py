@@ -26,6 +26,7 @@ from otel_agentrec.journal.events import FORMAT, content_of
 from otel_agentrec.journal.facts import RawList
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.lists import ListCache, ListDraft, Run
+from otel_agentrec.journal.pointers import Pointer
 
 __all__ = ["ContentMode", "Draft", "Envelope", "NewEvent", "SealedAt", "make_draft"]
 
@@ -120,19 +121,22 @@ def make_draft(
 
     Args:
         type_: event type; ``events.content_of`` says which payload paths hold content.
-        payload: camelCase keys; content lists may be sequences or RawLists.
+        payload: camelCase keys; content lists may be sequences or RawLists, content at the top a Pointer to where it stands.
         cache: the lists that the stream has stored so far.
         gate: what everything passes that is to be written; nothing below this function sees anything else.
     """
-    payload = gate.record(type_, payload)
     paths = content_of(type_)
+    pointers = {key: value for key, value in payload.items() if key in paths and isinstance(value, Pointer)}
+    if pointers:
+        payload = {key: value for key, value in payload.items() if key not in pointers}
+    payload = gate.record(type_, payload)
     contents: dict[str, Any] = {}
     rest = _take_content(payload, type_, contents) if paths else payload
     tree, plain = normal_form(rest)
     key = (where.session, where.scope)
     cells: list[tuple[bytes, bytes]] = []
     lists: list[ListDraft] = []
-    forms: dict[str, Json] = {}
+    forms: dict[str, Json] = {key: pointer.to_json() for key, pointer in pointers.items()}
     for path in sorted(contents):
         if _holder(tree, path) is None:  # the rest was too large and was cut
             continue

@@ -2,7 +2,8 @@
 
 Every cell is checked against its commitment when it is read. What can't be had costs one element: ``{"$missing": {...}}``
 stands in its place. ``{"$off": ...}`` stays (content was not recorded), ``{"$erased": {"bytes": n}}`` stands for what was
-erased. A user's own keys never begin with a single ``$`` here (the canonical form doubles it), so the marks are unambiguous.
+erased. ``{"$node": ...}`` points at another stream of the recording; what stands there is put in its place. A user's own keys
+never begin with a single ``$`` here (the canonical form doubles it), so the marks are unambiguous.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, NamedTuple, Protocol, TypeVar
 
 import orjson
 
@@ -20,6 +21,10 @@ from otel_agentrec.errors import RecordingUnreadable
 from otel_agentrec.journal.content import commit, parse_cell
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.lines import MAX_LINE, bisect_lines, lines, open_lines
+from otel_agentrec.journal.pointers import MARK, Pointer
+
+if TYPE_CHECKING:
+    from otel_agentrec.journal.elsewhere import Elsewhere
 
 __all__ = ["CellFile", "Resolver"]
 
@@ -95,6 +100,7 @@ class Resolver:
         self._values: _ByteLru[tuple[int, int], Json] = _ByteLru(cache_bytes)
         self._lists: _ByteLru[tuple[int, str], list[Json]] = _ByteLru(cache_bytes)
         self._shapes: _ByteLru[int, dict[str, _Shape]] = _ByteLru(cache_bytes // 4)
+        self._elsewhere: Elsewhere | None = None
 
     def __enter__(self) -> Resolver:
         return self
@@ -104,6 +110,8 @@ class Resolver:
 
     def close(self) -> None:
         self._cells.close()
+        if self._elsewhere is not None:
+            self._elsewhere.close()
 
     def resolve(self, event: Event, *, only: Collection[str] | None = None) -> dict[str, Json]:
         """The payload with all references replaced. Values may be shared with other events: don't change them.
@@ -116,6 +124,8 @@ class Resolver:
         def leaf(node: dict[str, Json], path: str, number: int) -> Json:
             if only is not None and path not in only:
                 return node
+            if MARK in node:
+                return self._pointed_at(node)
             if "$c" in node:
                 return self._value(event.seq, _cell_of(node, number))[0]
             shape = shapes[path] = _shape_of(node["$list"], path, number)
@@ -128,11 +138,40 @@ class Resolver:
             self._keep(event.seq, shapes)
         return payload
 
-    def _gather(self, seq: int, shape: _Shape) -> tuple[list[Json], int]:
-        """All elements of a list and their weight; splices are followed with a stack of our own, whatever their depth."""
+    def element(self, event: Event, path: str, index: int) -> Json:
+        """One element of the list at ``path`` (``$.payload.facts.messages``), without reading the others.
+
+        Raises:
+            IndexError: there is no such list, or it is shorter.
+        """
+        found: list[_Shape] = []
+
+        def leaf(node: dict[str, Json], here: str, number: int) -> Json:
+            if here == path and "$list" in node:
+                found.append(_shape_of(node["$list"], here, number))
+            return None
+
+        _walk(event.payload, leaf)
+        if not found or not 0 <= index < found[0].starts[-1]:
+            raise IndexError(f"no element {index} at {path}")
+        return self._gather(event.seq, found[0], index, index + 1)[0][0]
+
+    def _pointed_at(self, node: dict[str, Json]) -> Json:
+        if self._elsewhere is None:
+            from otel_agentrec.journal.elsewhere import Elsewhere  # it reads other streams with resolvers of its own
+
+            self._elsewhere = Elsewhere(self._stream.path)
+        pointer = Pointer.from_json(node)
+        return _missing("no pointer") if pointer is None else self._elsewhere.value(pointer)
+
+    def _gather(self, seq: int, shape: _Shape, first: int = 0, stop: int | None = None) -> tuple[list[Json], int]:
+        """Elements of a list and their weight; splices are followed with a stack of our own, whatever their depth."""
         out: list[Json] = []
         weight = steps = 0
-        stack: list[list[Any]] = [[seq, shape, 0, 0, shape.starts[-1]]]  # owner, shape, item, position, end
+        # owner, shape, item, position, end
+        stack: list[list[Any]] = [
+            [seq, shape, bisect_right(shape.starts, first) - 1, first, shape.starts[-1] if stop is None else stop]
+        ]
         while stack:
             owner, (items, starts), k, at, end = frame = stack[-1]
             if at >= end:
@@ -180,7 +219,7 @@ class Resolver:
         shapes: dict[str, _Shape] = {}
 
         def leaf(node: dict[str, Json], path: str, number: int) -> Json:
-            if "$list" in node:
+            if "$list" in node and MARK not in node:
                 shapes[path] = _shape_of(node["$list"], path, number)
             return None
 
@@ -319,6 +358,8 @@ def _walk(payload: dict[str, Json], leaf: Callable[[dict[str, Json], str, int], 
                 if _is_reference(value):
                     inner = leaf(value, here, number)
                     number += 1
+                elif isinstance(value.get(MARK), dict):
+                    inner = leaf(value, here, number)
                 elif isinstance(value.get("$list"), list):
                     inner = leaf(value, here, number)
                     number += sum(1 for item in value["$list"] if isinstance(item, dict) and _is_reference(item))

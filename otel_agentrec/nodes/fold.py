@@ -35,7 +35,7 @@ from otel_agentrec.nodes.merge import merge_calls
 from otel_agentrec.nodes.order import cause_order
 from otel_agentrec.nodes.pairing import Pairing, agent_of, is_alone
 from otel_agentrec.nodes.passed_on import PassedOn
-from otel_agentrec.nodes.record import Builder, message_memo
+from otel_agentrec.nodes.record import Builder, Heard, message_memo
 from otel_agentrec.nodes.recovery import Recovery
 from otel_agentrec.nodes.runs import Run, agents_alone, runs_of
 from otel_agentrec.nodes.skeleton import MERGED, OPEN, REEXPORT, Span
@@ -178,6 +178,10 @@ class View:
     def told(self, s: Span) -> tuple[dict[str, Any], dict[str, Any]]:
         """All that the events of a call tell, by its leading span: its facts, and ``{instructions, tools, parameters}``."""
         return self._builder.told(s)
+
+    def heard(self, s: Span) -> Heard:
+        """What was said in a model call, by its leading span, and where in the journal it stands."""
+        return self._builder.heard(s)
 
     def lane(self, s: Span) -> Lane:
         """The lane of a call, by its leading span."""

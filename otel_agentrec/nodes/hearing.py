@@ -262,6 +262,9 @@ class _Hearing:
             facts.update({key: joined[key] for key in wanted if key in joined})
         return facts
 
+    def holds(self, place: Place, key: str) -> bool:
+        return self._source.holds(place, key)
+
     def payload(self, place: Place, keys: Collection[str]) -> Facts:
         return self._source.payload(place, keys)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from itertools import chain
 
 from otel_agentrec.journal.events import Event
@@ -40,10 +41,12 @@ class LiveFold:
 
     Args:
         window: how many ended calls, and how many ended agents and steps, are remembered.
+        also: told of each model or tool call that is handed out, with the view in which it stands.
     """
 
-    def __init__(self, window: int = 16) -> None:
+    def __init__(self, window: int = 16, also: Callable[[View, Span], None] | None = None) -> None:
         self._window = window
+        self._also = also
         self._events: OrderedDict[Key, list[Event]] = OrderedDict()
         self._headers: OrderedDict[tuple[str, object], Event] = OrderedDict()
         self._links: list[Event] = []
@@ -88,6 +91,8 @@ class LiveFold:
                 if len(self._recovered) > 16 * self._window:
                     self._recovered.popitem(last=False)
             else:
+                if self._also is not None:
+                    self._also(view, s)
                 self._told[_key(s)] = _shape(s)
                 if s.kind == Kind.MODEL and s.step is not None:
                     self._earlier.steps[_key(s)] = s.step

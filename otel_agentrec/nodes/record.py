@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from typing import Any
+from typing import Any, NamedTuple
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.nodes.belonging import Belonging
@@ -25,9 +25,22 @@ from otel_agentrec.nodes.wire_payload import payload_of
 from otel_agentrec.nodes.wires import Wire, Wires, retries_of
 from otel_agentrec.records import JournalRef, NodeIoRecord, NodeType, node_id
 
-__all__ = ["Builder", "message_memo"]
+__all__ = ["Builder", "Heard", "message_memo"]
 
 Json = Any
+
+
+class Heard(NamedTuple):
+    """What was said in a model call. ``header``: ``{instructions, tools, parameters}``.
+
+    ``places``: the event that holds a fact itself, by the fact's key; a fact that was put together from several events has
+    none. ``spans``: the ids of all spans that tell of the call.
+    """
+
+    facts: dict[str, Json]
+    header: dict[str, Json]
+    places: dict[str, JournalRef]
+    spans: list[str]
 
 
 def message_memo() -> Memo:
@@ -148,6 +161,19 @@ class Builder:
         facts["arguments"] = self._pairing.named_arguments(s, facts.get("arguments"))
         facts["toolCallId"] = facts.get("toolCallId") or self._pairing.implied_id(s)
         return facts, {}
+
+    def heard(self, s: Span) -> Heard:
+        """What was said in the call that ``s`` leads, with the places where it stands."""
+        told = Told(self._source, s, contents=True)
+        facts = dict(told.facts)
+        for key in ("messages", "outputMessages"):
+            facts[key] = self._parsed(facts.get(key))
+        places: dict[str, JournalRef] = {}
+        for key, place in told.origins.items():
+            if self._source.holds(place, key):
+                event = self._source.outline(place)
+                places[key] = JournalRef(event.stream, event.seq, event.hash)
+        return Heard(facts, self._header(told), places, [m.span for m in told.members])
 
     def recovered(
         self, model: Span, index: int, call_id: str, result: Json, seen_in: Span, *, contents: bool = True

@@ -54,6 +54,10 @@ class Source(Protocol):
         """Only these facts of one event, with content. Cheaper than :meth:`event` beside a long chat history."""
         ...
 
+    def holds(self, place: Place, key: str) -> bool:
+        """Whether this very event holds the fact."""
+        ...
+
     def payload(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
         """The payload of one event; of what was said in it, only what stands under these keys."""
         ...
@@ -97,6 +101,9 @@ class MemorySource:
     def facts(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
         return {k: _plain(v) for k, v in facts_of(self._by_place[place]).items() if k in keys}
 
+    def holds(self, place: Place, key: str) -> bool:
+        return facts_of(self._by_place[place]).get(key) is not None
+
     def payload(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
         return self._by_place[place].payload
 
@@ -132,6 +139,9 @@ class RecordingSource:
         payload = self._resolver(place.stream).resolve(event, only={f"{at}.{key}" for key in keys})
         facts = facts_of(dataclasses.replace(event, payload=payload))
         return {key: self._sent(value) for key, value in facts.items() if key in keys}
+
+    def holds(self, place: Place, key: str) -> bool:
+        return facts_of(self._cursors[place.stream].at(place.seq)).get(key) is not None
 
     def payload(self, place: Place, keys: Collection[str]) -> dict[str, Json]:
         event = self._cursors[place.stream].at(place.seq)

@@ -65,7 +65,7 @@ class Told:
 
     ``facts`` are those of the leading span; what it does not tell is filled up from the other spans, outermost first.
     Tokens come from one span, the first that counts both input and output, and are never summed; one that counts the same
-    may add the details. Status and error are those of the outermost span.
+    may add the details. Status and error are those of the outermost span. ``origins``: which event told each fact.
 
     Args:
         contents: also read what was said.
@@ -79,32 +79,38 @@ class Told:
         self.each: list[Facts] = []
         self.later: list[tuple[Event, Facts]] = []
         """Further events of the spans, each with all facts of its span."""
+        origins: list[dict[str, Place]] = []
         for member in self.members:
-            event, facts = self._read(member)
+            event, facts, places = self._read(member)
             self.events.append(event)
             self.each.append(facts)
+            origins.append(places)
         self.facts = dict(self.each[0])
-        for other in self.each[1:]:
+        self.origins = dict(origins[0])
+        for other, places in zip(self.each[1:], origins[1:], strict=True):
             for key, value in other.items():
                 if key not in _OF_ONE_SPAN and self.facts.get(key) is None:
                     self.facts[key] = value
+                    self.origins[key] = places[key]
         counted = _counting(self.each)
         agreed = [f for f in self.each if all(f.get(key) == counted.get(key) for key in TOKENS[:2])]
         self.facts.update({key: next((f[key] for f in agreed if f.get(key) is not None), None) for key in TOKENS})
 
-    def _read(self, s: Span) -> tuple[Event, Facts]:
+    def _read(self, s: Span) -> tuple[Event, Facts, dict[str, Place]]:
         """The leading event of a span, and the facts of all its events: the first one to tell a fact counts."""
         event = self._event(s.place)
         facts = dict(facts_of(event))
+        origins = dict.fromkeys(facts, s.place)
         for place in _further(s, facts):
             later = self._event(place)
             self.later.append((later, facts))
             more = facts_of(later)
             better = {k: v for k, v in more.items() if facts.get(k) is None or _tells_more(k, v, facts[k])}
             facts.update(better)
+            origins.update(dict.fromkeys(better, place))
             if better:  # what was cut there is cut here
                 facts["flags"] = list(dict.fromkeys([*(facts.get("flags") or ()), *(more.get("flags") or ())]))
-        return event, facts
+        return event, facts, origins
 
     def status(self) -> tuple[str, dict[str, Json] | None]:
         """(status, error) of the call."""
