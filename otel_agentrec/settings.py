@@ -124,6 +124,12 @@ TABLE: tuple[Setting, ...] = (
         "session_attribute", None, _text, "span attribute that holds the session id, beside gen_ai.conversation.id"
     ),
     Setting(
+        "sessions",
+        True,
+        _flag,
+        "model calls that name their conversation also become the events of a session; false: they do not",
+    ),
+    Setting(
         "redact",
         "default",
         _redact,
@@ -190,6 +196,7 @@ class Settings:
     segment_bytes: int = 256 * 2**20
     origin: str | None = None
     session_attribute: str | None = None
+    sessions: bool = True
     redact: Any = "default"
     wire: bool | None = None
     wire_paths: str | None = None

@@ -48,6 +48,7 @@ def configure(
     segment_bytes: int | None = None,
     origin: str | None = None,
     session_attribute: str | None = None,
+    sessions: bool | None = None,
     run_id: str | None = None,
     redact: Any = None,
     wire: bool | None = None,
@@ -66,7 +67,7 @@ def configure(
         resume_cache: a ``ResumeCache`` that is fed with what is recorded.
         redact: rules that take secrets out of what is recorded: see ``Redactor.from_setting``.
         wire: also record model calls as they stand on the wire, with the provider's own request and response bytes.
-        durability, content, segment_bytes, origin, session_attribute, run_id: see ``otel_agentrec.settings``.
+        durability, content, segment_bytes, origin, session_attribute, sessions, run_id: see ``otel_agentrec.settings``.
 
     Raises:
         ConfigurationError: no path, a setting that can't be used, or recording to another path already.
@@ -79,6 +80,7 @@ def configure(
         segment_bytes=segment_bytes,
         origin=origin,
         session_attribute=session_attribute,
+        sessions=sessions,
         run_id=run_id,
         redact=redact,
         wire=wire,

@@ -11,9 +11,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from otel_agentrec.capture import dialects, evaluations
+from otel_agentrec.capture.conversations.book import Book
+from otel_agentrec.capture.conversations.recorded import write_sessions
 from otel_agentrec.capture.ingest_out import Out
 from otel_agentrec.capture.ingest_records import RecordFiles
 from otel_agentrec.capture.ingest_report import IngestReport, Quarantined
@@ -27,6 +29,7 @@ from otel_agentrec.capture.survey import Survey
 from otel_agentrec.errors import AgentRecError, UsageError
 from otel_agentrec.journal.draft import ContentMode
 from otel_agentrec.journal.facts import Facts, Kind
+from otel_agentrec.journal.gate import Gate
 from otel_agentrec.redaction import Redactor
 from otel_agentrec.settings import Settings
 
@@ -83,8 +86,22 @@ def ingest(
                 _write(otlp, unread, survey, spill, sink, report, advance)
                 told.write(sink, advance)
                 report.stream = sink.stream
+            if sink.names_sessions and settings.sessions and settings.content != "off":
+                _write_sessions(Path(out), report, settings, redactor)
         sessions.write(Path(out), advance)
     return report
+
+
+def _write_sessions(directory: Path, report: IngestReport, settings: Settings, redactor: Redactor) -> None:
+    book = Book(directory, settings.host, Gate(redactor), cast(ContentMode, settings.content))
+    assert report.stream is not None
+    try:
+        report.session_events, report.sessions = write_sessions(directory, report.stream, book)
+    except OSError as e:
+        raise AgentRecError(
+            f"the sessions of {directory} can't be written: {e.strerror or e}",
+            "make room and ingest again: what is there already counts once",
+        ) from e
 
 
 def _meter(size: int, progress: Callable[[int, int], None] | None) -> Callable[[int], None] | None:

@@ -36,6 +36,8 @@ class Out:
     def __init__(self, directory: Path, settings: Settings, redactor: Redactor) -> None:
         self._directory = directory
         self.settings = settings
+        self.names_sessions = False
+        """Some event names its session."""
         self._content = cast(ContentMode, settings.content)
         self._gate = Gate(redactor)
         self._once = SaidOnce(self._put, lambda: self.stream)
@@ -62,6 +64,7 @@ class Out:
         return self._put(event).seq
 
     def _put(self, event: StepEvent) -> SealedAt:
+        self.names_sessions = self.names_sessions or event.session is not None
         where = Envelope(event.run, event.session, event.turn, event.step, event.trace or None, event.scope)
         try:
             done = self._writer.append(

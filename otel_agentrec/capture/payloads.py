@@ -7,9 +7,10 @@ from typing import Any
 
 from otel_agentrec.capture.dialects.messages import calls_of, message, part
 from otel_agentrec.capture.dialects.tokens import USAGE_KEYS, count, first
+from otel_agentrec.journal.facts import RawList
 from otel_agentrec.journal.normal import denormalise, normalise
 
-__all__ = ["facts_of_answer", "plain_copy"]
+__all__ = ["facts_of_answer", "frozen_copy", "plain_copy"]
 
 Json = Any
 
@@ -17,6 +18,17 @@ Json = Any
 def plain_copy(value: object) -> Json:
     """A copy of any value in plain Python data (SDK models become dicts). Never raises; later changes don't reach it."""
     return denormalise(normalise(value))
+
+
+def frozen_copy(value: Json) -> Json:
+    """A copy of a payload that the program can't change any more; JSON text is parsed only when somebody needs it."""
+    if isinstance(value, RawList):
+        return value
+    if isinstance(value, dict):
+        return {key: frozen_copy(item) for key, item in value.items()}
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    return plain_copy(value)
 
 
 def facts_of_answer(raw: Json) -> dict[str, Any]:

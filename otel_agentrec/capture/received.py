@@ -19,6 +19,9 @@ from otel_agentrec._version import __version__
 from otel_agentrec.capture import dialects
 from otel_agentrec.capture.batches import Batch
 from otel_agentrec.capture.ingest import write_log, write_step
+from otel_agentrec.capture.conversations.book import Book
+from otel_agentrec.capture.conversations.live import SessionTeller
+from otel_agentrec.capture.guard import PROCESS
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.capture.steps import StepEvent
@@ -69,6 +72,9 @@ class Receiver:
             opened={"sdk": {"name": "otel-agentrec serve", "version": __version__}},
             redactor=Redactor.from_setting(settings.redact),
         )
+        self._sessions: SessionTeller | None = None
+        if settings.sessions and settings.content != "off":
+            self._sessions = SessionTeller(self._book, PROCESS, self._sessions_behind)
         self._once = SaidOnce(self._put, lambda: self.journal.stream)
         self._traces: OrderedDict[str, _Trace] = OrderedDict()
         self._logs: OrderedDict[tuple[str, str], list[LogView]] = OrderedDict()
@@ -97,6 +103,8 @@ class Receiver:
         with self._lock:
             self._give_up_logs(float("inf"))
             self.journal.seal()
+            if self._sessions is not None:
+                PROCESS.run("sessions", self._sessions.finish)
 
     # --- spans ---
 
@@ -196,7 +204,15 @@ class Receiver:
             done = self.journal.append(event.type, payload, where)
         if done is None:
             self._failed = True
+        elif self._sessions is not None:
+            PROCESS.run("sessions", self._sessions.feed, event, done)
         return done
+
+    def _book(self) -> Book:
+        return Book(self.journal.directory, self.settings.host, self.journal.gate, cast(ContentMode, self.settings.content))
+
+    def _sessions_behind(self, count: int, why: str) -> None:
+        self.counters["sessions_behind"] += count
 
 
 @dataclass(slots=True)

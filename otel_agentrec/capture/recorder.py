@@ -7,6 +7,7 @@ import os
 import sys
 import weakref
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from otel_agentrec._version import __version__
 from otel_agentrec.capture import handed, metrics
 from otel_agentrec.capture.background import Background, on_event_loop
 from otel_agentrec.capture.completions import Completion
+from otel_agentrec.capture.conversations.book import Book
+from otel_agentrec.capture.conversations.live import SessionTeller
 from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.edge import LedgerEdge, envelope_of
 from otel_agentrec.capture.exported import Exported
@@ -109,6 +112,9 @@ class Recorder:
         self._exported = Exported(self._tracker, self._write, self._exporter_is_late)
         self._is_exported_too = False
         self._teller: SinkTeller | None = None
+        self._sessions: SessionTeller | None = None
+        if settings.sessions and settings.content != "off":
+            self._sessions = SessionTeller(self._book, self.guard, self._sessions_behind)
         self.add_sinks(sinks)
         self._attached: dict[int, object] = {}
         self._sealed = False
@@ -309,7 +315,9 @@ class Recorder:
     @guarded("force_flush", fallback=False)
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait for records that were deferred; all others are in the kernel already. False when that took too long."""
-        return self._drain(timeout_millis / 1000)
+        seconds = timeout_millis / 1000
+        done = self._drain(seconds)
+        return (self._sessions is None or self._sessions.drain(seconds)) and done
 
     def stats(self) -> dict[str, int]:
         """Counts since the start of this process: ``nodes`` (model and tool calls), ``records`` (journal events), ``dropped``, ``swallowed``, ``late``,
@@ -370,6 +378,8 @@ class Recorder:
                 self.counters.add("nodes")
         if self._teller is not None:
             self.guard.run("a sink", self._teller.feed, event, done)
+        if self._sessions is not None and done is not None:
+            self.guard.run("sessions", self._sessions.feed, event, done)
 
     def _later(self, event: StepEvent) -> None:
         """Write an event after all that was told before."""
@@ -391,6 +401,14 @@ class Recorder:
     def _finish_sinks(self) -> None:
         if self._teller is not None:
             self.guard.run("a sink", self._teller.finish)
+        if self._sessions is not None:
+            self.guard.run("sessions", self._sessions.finish)
+
+    def _book(self) -> Book:
+        return Book(Path(self.path), self.settings.host, self.gate, self.settings.content)  # type: ignore[arg-type]
+
+    def _sessions_behind(self, count: int, why: str) -> None:
+        self.counters.add("sessions_behind", count)
 
     def _close(self) -> None:
         self._closed = True
@@ -417,6 +435,8 @@ class Recorder:
         self._exported.after_fork()
         if self._teller is not None:
             self._teller.after_fork()
+        if self._sessions is not None:
+            self._sessions.after_fork()
         self.counters.reset()
         self.edge.after_fork()
         self._tracker.table.after_fork(forked_from)

@@ -10,11 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from otel_agentrec.capture.guard import Guard
-from otel_agentrec.capture.payloads import plain_copy
+from otel_agentrec.capture.payloads import frozen_copy
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.events import Event
-from otel_agentrec.journal.facts import RawList
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.nodes.live import LiveFold
 from otel_agentrec.records import IoCaptureSink, NodeIoRecord
@@ -40,7 +39,7 @@ class SinkTeller:
 
     def feed(self, event: StepEvent, at: SealedAt | None = None) -> int:
         """Take an event that was written to ``at`` (None: it stands in no journal); returns its sequence number."""
-        payload = self._gate.payload(event.type, {key: _plain(value) for key, value in event.payload.items()})
+        payload = self._gate.payload(event.type, frozen_copy(event.payload))
         run, session, turn = map(self._gate.identifier, (event.run, event.session, event.turn))
         with self._lock:
             seq = at.seq if at is not None else self._seq
@@ -81,14 +80,3 @@ class SinkTeller:
                 record = dataclasses.replace(record, journal=None)
             for sink in self.sinks:
                 self._guard.run("a sink", sink.capture, record)
-
-
-def _plain(value: Json) -> Json:
-    """A copy that the program can't change any more; JSON text is parsed only when a record needs it."""
-    if isinstance(value, RawList):
-        return value
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if value is None or isinstance(value, (str, int, float, bool)):
-        return value
-    return plain_copy(value)

@@ -34,12 +34,14 @@ class Heard(NamedTuple):
     """What was said in a model call. ``header``: ``{instructions, tools, parameters}``.
 
     ``places``: the event that holds a fact itself, by the fact's key; a fact that was put together from several events has
-    none. ``spans``: the ids of all spans that tell of the call.
+    none. ``header_place``: the REQUEST_HEADER that holds all of the header. ``spans``: the ids of all spans that tell of the
+    call.
     """
 
     facts: dict[str, Json]
     header: dict[str, Json]
     places: dict[str, JournalRef]
+    header_place: JournalRef | None
     spans: list[str]
 
 
@@ -173,7 +175,12 @@ class Builder:
             if self._source.holds(place, key):
                 event = self._source.outline(place)
                 places[key] = JournalRef(event.stream, event.seq, event.hash)
-        return Heard(facts, self._header(told), places, [m.span for m in told.members])
+        told_by = [event for event in (*told.events, *(e for e, _ in told.later)) if self._header_of(event)]
+        header_place = None
+        if len({(e.stream, record_of(e).get("header")) for e in told_by}) == 1:
+            event = self._source.outline(Place(told_by[0].stream, record_of(told_by[0])["header"]))
+            header_place = JournalRef(event.stream, event.seq, event.hash)
+        return Heard(facts, self._header(told), places, header_place, [m.span for m in told.members])
 
     def recovered(
         self, model: Span, index: int, call_id: str, result: Json, seen_in: Span, *, contents: bool = True

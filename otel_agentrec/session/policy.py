@@ -10,18 +10,19 @@ Messages are those of the OTel GenAI semantic conventions: ``{role, parts: [{typ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.session.trimming import Counter, estimate_tokens, trimmed
 
-__all__ = ["CONVERSATION", "Message", "Policy", "State", "project", "with_compaction", "with_tools"]
+__all__ = ["CONVERSATION", "Message", "Policy", "State", "of_lane", "project", "with_compaction", "with_tools"]
 
 Json = Any
 Message = dict[str, Json]
 State = dict[str, Json]
-"""``{entries: [{seq, message | call | result}], header?: {instructions, tools, parameters}}``; a policy may keep more."""
+"""``{entries: [{seq, message | call | result}], header?: {instructions, tools, parameters}, lane?: that of the agent that began
+the session}``; a policy may keep more."""
 
 HEADER = ("instructions", "tools", "parameters")
 
@@ -48,6 +49,8 @@ class Policy:
     step: Step
     messages: Render
     count: Counter = estimate_tokens
+    lane: str | None = None
+    """Which of several agents that share the session; None: the one that began it."""
 
     def render(self, state: State, budget: int | None = None) -> list[Message]:
         """The messages of a state; the oldest are left out until the rest has at most ``budget`` tokens."""
@@ -64,11 +67,23 @@ def project(events: Iterable[Event], policy: Policy, state: State | None = None)
     """Fold events into a state (which is changed)."""
     now = start() if state is None else state
     for event in events:
+        lane = event.payload.get("lane")
+        if isinstance(lane, str):
+            wanted = policy.lane if policy.lane is not None else now.setdefault("lane", lane)
+            if lane != wanted:
+                continue
+        elif policy.lane is not None and event.payload.get("node") is not None:
+            continue
         if event.type == "REQUEST_HEADER":
             now["header"] = {key: event.payload[key] for key in HEADER if event.payload.get(key) is not None}
         else:
             now = policy.step(now, event)
     return now
+
+
+def of_lane(policy: Policy, lane: str) -> Policy:
+    """The same for the context of another agent of the session than the one that began it."""
+    return replace(policy, name=f"{policy.name}@{lane}", lane=lane)
 
 
 def _conversation(state: State, event: Event) -> State:
@@ -134,7 +149,7 @@ def with_tools(policy: Policy) -> Policy:
             return state
         return policy.step(state, event)
 
-    return Policy(f"{policy.name}+tools", policy.version, step, _with_calls, policy.count)
+    return replace(policy, name=f"{policy.name}+tools", step=step, messages=_with_calls)
 
 
 def _with_calls(state: State) -> list[Message]:
@@ -205,4 +220,4 @@ def with_compaction(policy: Policy, *, role: str = "user") -> Policy:
         state["entries"] = [*before, {"seq": first, "message": {"role": role, "parts": parts}}, *after]
         return state
 
-    return Policy(f"{policy.name}+compaction({role})", policy.version, step, policy.messages, policy.count)
+    return replace(policy, name=f"{policy.name}+compaction({role})", step=step)

@@ -67,11 +67,16 @@ class StepEnded(Payload):
 
 @event("REQUEST_HEADER", content={"instructions": "list", "tools": "list"})
 class RequestHeader(Payload):
-    """What stays the same from call to call; later MODEL events point at it by its seq."""
+    """What stays the same from call to call; later MODEL events point at it by its seq.
+
+    In a session: ``lane`` and ``node`` as its other events have them.
+    """
 
     instructions: Any = None
     tools: Any = None
     parameters: dict[str, Json] | None = None
+    lane: str | None = None
+    node: dict[str, Json] | None = None
 
 
 @event("FINAL_OUTPUT", content={"output": "one"})
