@@ -18,10 +18,9 @@ from typing import Any, cast
 from otel_agentrec._version import __version__
 from otel_agentrec.capture import dialects
 from otel_agentrec.capture.batches import Batch
-from otel_agentrec.capture.ingest import write_log, write_step
-from otel_agentrec.capture.conversations.book import Book
-from otel_agentrec.capture.conversations.live import SessionTeller
+from otel_agentrec.capture.conversations.live import session_teller
 from otel_agentrec.capture.guard import PROCESS
+from otel_agentrec.capture.ingest import write_log, write_step
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.capture.steps import StepEvent
@@ -72,9 +71,7 @@ class Receiver:
             opened={"sdk": {"name": "otel-agentrec serve", "version": __version__}},
             redactor=Redactor.from_setting(settings.redact),
         )
-        self._sessions: SessionTeller | None = None
-        if settings.sessions and settings.content != "off":
-            self._sessions = SessionTeller(self._book, PROCESS, self._sessions_behind)
+        self._sessions = session_teller(out, settings, self.journal.gate, PROCESS)
         self._once = SaidOnce(self._put, lambda: self.journal.stream)
         self._traces: OrderedDict[str, _Trace] = OrderedDict()
         self._logs: OrderedDict[tuple[str, str], list[LogView]] = OrderedDict()
@@ -207,12 +204,6 @@ class Receiver:
         elif self._sessions is not None:
             PROCESS.run("sessions", self._sessions.feed, event, done)
         return done
-
-    def _book(self) -> Book:
-        return Book(self.journal.directory, self.settings.host, self.journal.gate, cast(ContentMode, self.settings.content))
-
-    def _sessions_behind(self, count: int, why: str) -> None:
-        self.counters["sessions_behind"] += count
 
 
 @dataclass(slots=True)

@@ -7,7 +7,6 @@ import os
 import sys
 import weakref
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,7 @@ from otel_agentrec._version import __version__
 from otel_agentrec.capture import handed, metrics
 from otel_agentrec.capture.background import Background, on_event_loop
 from otel_agentrec.capture.completions import Completion
-from otel_agentrec.capture.conversations.book import Book
-from otel_agentrec.capture.conversations.live import SessionTeller
+from otel_agentrec.capture.conversations.live import session_teller
 from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.edge import LedgerEdge, envelope_of
 from otel_agentrec.capture.exported import Exported
@@ -112,9 +110,7 @@ class Recorder:
         self._exported = Exported(self._tracker, self._write, self._exporter_is_late)
         self._is_exported_too = False
         self._teller: SinkTeller | None = None
-        self._sessions: SessionTeller | None = None
-        if settings.sessions and settings.content != "off":
-            self._sessions = SessionTeller(self._book, self.guard, self._sessions_behind)
+        self._sessions = session_teller(self.path, settings, self.gate, self.guard)
         self.add_sinks(sinks)
         self._attached: dict[int, object] = {}
         self._sealed = False
@@ -315,9 +311,8 @@ class Recorder:
     @guarded("force_flush", fallback=False)
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait for records that were deferred; all others are in the kernel already. False when that took too long."""
-        seconds = timeout_millis / 1000
-        done = self._drain(seconds)
-        return (self._sessions is None or self._sessions.drain(seconds)) and done
+        done = self._drain(timeout_millis / 1000)
+        return (self._sessions is None or self._sessions.drain(timeout_millis / 1000)) and done
 
     def stats(self) -> dict[str, int]:
         """Counts since the start of this process: ``nodes`` (model and tool calls), ``records`` (journal events), ``dropped``, ``swallowed``, ``late``,
@@ -404,12 +399,6 @@ class Recorder:
         if self._sessions is not None:
             self.guard.run("sessions", self._sessions.finish)
 
-    def _book(self) -> Book:
-        return Book(Path(self.path), self.settings.host, self.gate, self.settings.content)  # type: ignore[arg-type]
-
-    def _sessions_behind(self, count: int, why: str) -> None:
-        self.counters.add("sessions_behind", count)
-
     def _close(self) -> None:
         self._closed = True
         if self._wire is not None:
@@ -433,10 +422,9 @@ class Recorder:
             self._wire.after_fork()
         self._once.after_fork()
         self._exported.after_fork()
-        if self._teller is not None:
-            self._teller.after_fork()
-        if self._sessions is not None:
-            self._sessions.after_fork()
+        for teller in (self._teller, self._sessions):
+            if teller is not None:
+                teller.after_fork()
         self.counters.reset()
         self.edge.after_fork()
         self._tracker.table.after_fork(forked_from)

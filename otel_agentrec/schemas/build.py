@@ -116,12 +116,22 @@ def _contents() -> dict[str, Schema]:
         "maxItems": 4,
     }
     inline = _closed({"$v": _ref("value")}, ["$v"])
+    where = {
+        "stream": {"type": "string", "minLength": 1},
+        "seq": bytes_,
+        "hash": {"type": "string", "pattern": HEX % 64},
+        "path": {"type": "string", "pattern": r"^\$\.payload\."},
+    }
     return {
+        "pointer": {
+            "description": "The value at a path of the resolved payload of an event in another stream of the recording.",
+            **_closed({"$node": _closed(where, list(where))}, ["$node"]),
+        },
         "reference": _closed({"$c": {"type": "string", "pattern": HEX % 64}, "bytes": bytes_}, ["$c", "bytes"]),
         "off": _closed({"$off": _closed({"bytes": bytes_}, ["bytes"])}, ["$off"]),
         "content": {
             "description": "A reference to a cell; with content=off its size; with content=inline the value itself.",
-            "anyOf": [_ref("reference"), _ref("off"), _ref("value")],
+            "anyOf": [_ref("reference"), _ref("off"), _ref("pointer"), _ref("value")],
         },
         "contentList": {
             "description": "A list as it was stored: pieces of earlier lists, and new items. Text where a list was not readable.",

@@ -139,7 +139,10 @@ def traces(files: list[Path], into: Path) -> Iterator[Path]:
     for file in files:
         for line in file.read_text().splitlines():
             batch = json.loads(line)
-            for kind, inner, many in (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords")):
+            for kind, inner, many in (
+                ("resourceSpans", "scopeSpans", "spans"),
+                ("resourceLogs", "scopeLogs", "logRecords"),
+            ):
                 for resource in batch.get(kind, ()):
                     for scope in resource[inner]:
                         for item in scope[many]:

@@ -6,11 +6,13 @@ session: the next call of the conversation brings the whole history.
 
 from __future__ import annotations
 
+import os
 import threading
 import uuid
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from otel_agentrec.capture.conversations.book import Book
 from otel_agentrec.capture.conversations.call import Answered, Call, call_of, result_of
@@ -18,15 +20,17 @@ from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.guard import Guard
 from otel_agentrec.capture.payloads import frozen_copy
 from otel_agentrec.capture.steps import StepEvent
-from otel_agentrec.journal.draft import SealedAt
+from otel_agentrec.journal.draft import ContentMode, SealedAt
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind, RawList
+from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.lists import parse_elements
 from otel_agentrec.nodes.fold import View
 from otel_agentrec.nodes.live import LiveFold
 from otel_agentrec.nodes.skeleton import Span
+from otel_agentrec.settings import Settings
 
-__all__ = ["SessionTeller"]
+__all__ = ["SessionTeller", "session_teller"]
 
 Json = Any
 
@@ -57,6 +61,20 @@ _WANTED = _OF_ALL | {
     "LOG_RECORDED",
 }
 Told = tuple[StepEvent, SealedAt]
+
+
+def session_teller(
+    directory: str | os.PathLike[str], settings: Settings, gate: Gate, guard: Guard
+) -> SessionTeller | None:
+    """The teller of a recording; None where sessions are switched off, or content is: then nobody knows what was said."""
+    if not settings.sessions or settings.content == "off":
+        return None
+    mode = cast(ContentMode, settings.content)
+    return SessionTeller(
+        lambda: Book(Path(directory), settings.host, gate, mode),
+        guard,
+        lambda count, why: guard.counters.add("sessions_behind", count),
+    )
 
 
 class SessionTeller:
@@ -160,8 +178,8 @@ class SessionTeller:
             )
         )
         run = event.run or event.trace.get("traceId")
-        if event.session and run in self._waiting:
-            for call in self._waiting.pop(run):
+        if event.session and run is not None:
+            for call in self._waiting.pop(run, ()):
                 call.session = event.session
                 self._guard.run("sessions", self.book.tell, call)
 

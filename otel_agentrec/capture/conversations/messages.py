@@ -116,7 +116,9 @@ def _pieces(message: Json) -> Iterator[Piece]:
             key = _key(CALL, call_id, part.get("name"), arguments if arguments not in (None, "") else {})
             yield Piece(CALL, key, 0, (n,), call_id)
         else:
-            yield Piece(RESULT, _key(RESULT, call_id, _result(part.get("response", part.get("result")))), 0, (n,), call_id)
+            yield Piece(
+                RESULT, _key(RESULT, call_id, _result(part.get("response", part.get("result")))), 0, (n,), call_id
+            )
     yield from _said(role, parts, said)
 
 

@@ -244,5 +244,3 @@ def _copy(lane: Lane) -> Lane:
 
 def _digest(header: dict[str, Json]) -> bytes:
     return canonical_any([header.get(key) for key in ("instructions", "tools", "parameters")])
-
-
