@@ -16,13 +16,15 @@ import environments
 SHARED = {"environments", "run_all", "scene", "combos/planner", "resume/play", "resume/trip"}
 NODE = {"vercel_ai"}
 GIT = {"bisect_a_prompt"}
+TYPED = {"chat/chat": "chat/conversation.txt"}
+"""Examples that read what a user types -> what is typed."""
 SECONDS = 300
 """For one example; those of ``resume/`` start four processes, each with a framework."""
 
 
 def _names() -> list[str]:
     here = environments.HERE
-    paths = [*here.glob("*.py"), *here.glob("combos/*.py"), *here.glob("resume/*.py")]
+    paths = [*here.glob("*.py"), *here.glob("chat/*.py"), *here.glob("combos/*.py"), *here.glob("resume/*.py")]
     return sorted({path.relative_to(here).with_suffix("").as_posix() for path in paths} - SHARED)
 
 
@@ -59,7 +61,8 @@ def main(names: list[str]) -> int:
         else:
             with tempfile.TemporaryDirectory() as folder:
                 words = command(name, Path(folder) / "recording")
-                if subprocess.run(words, env=environments.environment(), timeout=SECONDS).returncode:
+                typed = (environments.HERE / TYPED[name]).read_bytes() if name in TYPED else b""
+                if subprocess.run(words, env=environments.environment(), input=typed, timeout=SECONDS).returncode:
                     failed.append(name)
     print(f"\nfailed: {', '.join(failed)}" if failed else "\nall ended well")
     return 1 if failed else 0

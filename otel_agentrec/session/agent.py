@@ -120,6 +120,42 @@ class AgentSession:
         fields = {name: getattr(self._prompt, name) for name in AgentPrompt.__dataclass_fields__}
         return AgentPrompt(**{**fields, "items": self.memory})
 
+    def prompt_at(self, seq: int) -> AgentPrompt:
+        """What the model was asked when the log ended at event ``seq``, with this session's policy and budget.
+
+        See :meth:`SessionLog.asked_at` for the numbers at which it was.
+        """
+        given = self.log.request_at(seq, self._policy, budget=self._budget)
+        header = given["header"]
+        instructions = header.get("instructions")
+        if isinstance(instructions, list) and [p.get("type") for p in instructions] == ["text"]:
+            instructions = instructions[0].get("content")
+        told = {"instructions": instructions, "tools": header.get("tools"), "items": given["messages"]}
+        return AgentPrompt.from_json({**(header.get("parameters") or {}), **told})
+
+    def answer_at(self, seq: int) -> AgentModelResult:
+        """What the model answered when it was asked after event ``seq``, from the log: no model is asked.
+
+        Raises:
+            UsageError: it was not asked then, or did not answer.
+        """
+        text: str | None = None
+        calls: list[AgentToolCall] = []
+        for event in self.log.events(seq + 1):
+            payload = event.payload
+            if event.type == "AGENT_REPLY_APPENDED" and text is None and not calls:
+                text = payload.get("content")
+            elif event.type == "TOOL_CALLED":
+                calls.append(AgentToolCall(payload["name"], payload.get("arguments"), payload.get("callId")))
+            else:
+                break
+        if text is None and not calls:
+            raise UsageError(
+                f"session {self.session_id}: the model gave no answer after event {seq}",
+                f"it was asked after {', '.join(map(str, self.log.asked_at()[-8:])) or 'none'}",
+            )
+        return AgentModelResult(text, tool_calls=calls)
+
     def snapshot(self) -> AgentSessionSnapshot:
         """The whole session as one value, to be kept by a session store."""
         kept = InMemoryEventStore()

@@ -212,12 +212,25 @@ class SessionLog:
         state: State = project(later(), used, now.state)
         return saved.Saved(state, seq, digest)
 
-    def request_at(self, seq: int, policy: Policy | None = None) -> dict[str, Json]:
+    def request_at(self, seq: int, policy: Policy | None = None, *, budget: int | None = None) -> dict[str, Json]:
         """What the model was given when the log ended at event ``seq``: ``{header, messages}``.
 
         ``header``: ``{instructions, tools, parameters}`` of the newest REQUEST_HEADER by then, as far as it was said.
         """
-        return {"header": self._header_at(seq), "messages": self.project(policy, seq)}
+        used = policy or self.policy
+        state = self.state(used, seq).state
+        return {"header": state.get("header", {}), "messages": used.render(state, budget)}
+
+    def asked_at(self) -> list[int]:
+        """The events after which the model was asked: those before an answer, which is a reply, calls of tools, or an error."""
+        found: list[int] = []
+        before = ""
+        for event in self.events():
+            goes_on = event.type == "TOOL_CALLED" and before in ("AGENT_REPLY_APPENDED", "TOOL_CALLED")
+            if event.type in ("AGENT_REPLY_APPENDED", "TOOL_CALLED", "ERROR") and not goes_on:
+                found.append(event.seq - 1)
+            before = event.type
+        return found
 
     def save_projection(self, policy: Policy | None = None) -> saved.Saved:
         """Save the state now, so that the next opening reads only later events; PROJECTION_SAVED says so in the log.
