@@ -7,6 +7,7 @@ tool call, one result. Two pieces are the same when role, text, tool call id, na
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -18,13 +19,14 @@ from otel_agentrec.journal.canonical import canonical_any, from_canonical
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.nodes.text import parsed
 
-__all__ = ["ASSISTANT", "CALL", "OTHER", "RESULT", "SYSTEM", "USER", "Piece", "Reading", "message_of"]
+__all__ = ["ASSISTANT", "CALL", "OTHER", "RESULT", "SYSTEM", "USER", "Piece", "Reading", "key_of", "message_of"]
 
 Json = Any
 
 USER, ASSISTANT, CALL, RESULT, SYSTEM, OTHER = "user", "assistant", "call", "result", "system", "other"
 _ROLES = {"user": USER, "human": USER, "assistant": ASSISTANT, "model": ASSISTANT, "ai": ASSISTANT}
 _SYSTEM = ("system", "developer")
+_DIGITS = re.compile(rb"(REDACTED\([a-z0-9.-]{1,64})~[0-9a-f]{8}\)")
 _TOOL = ("tool", "function")
 MAX_KNOWN = 8_192
 """Messages whose pieces are remembered: a history is sent again on every call."""
@@ -100,7 +102,7 @@ def _pieces(message: Json) -> Iterator[Piece]:
     parts = message.get("parts") if isinstance(message, dict) else None
     role = message.get("role") if isinstance(message, dict) else None
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
-        yield Piece(OTHER, _key(OTHER, message), 0, ())
+        yield Piece(OTHER, key_of(OTHER, message), 0, ())
         return
     said: list[int] = []
     for n, part in enumerate(parts):
@@ -113,11 +115,11 @@ def _pieces(message: Json) -> Iterator[Piece]:
         call_id = part.get("id") if isinstance(part.get("id"), str) else None
         if type_ == "tool_call":
             arguments = parsed(part.get("arguments"))
-            key = _key(CALL, call_id, part.get("name"), arguments if arguments not in (None, "") else {})
+            key = key_of(CALL, call_id, part.get("name"), arguments if arguments not in (None, "") else {})
             yield Piece(CALL, key, 0, (n,), call_id)
         else:
             yield Piece(
-                RESULT, _key(RESULT, call_id, _result(part.get("response", part.get("result")))), 0, (n,), call_id
+                RESULT, key_of(RESULT, call_id, _result(part.get("response", part.get("result")))), 0, (n,), call_id
             )
     yield from _said(role, parts, said)
 
@@ -136,10 +138,10 @@ def _said(role: Json, parts: list[Json], which: list[int]) -> Iterator[Piece]:
     if not text and not others:
         return
     if role in _TOOL:
-        yield Piece(RESULT, _key(RESULT, None, _result(text)), 0, tuple(which))
+        yield Piece(RESULT, key_of(RESULT, None, _result(text)), 0, tuple(which))
         return
     kind = _ROLES.get(role, SYSTEM if role in _SYSTEM else OTHER) if isinstance(role, str) else OTHER
-    yield Piece(kind, _key(kind, role if kind == OTHER else "", text, others), 0, tuple(which))
+    yield Piece(kind, key_of(kind, role if kind == OTHER else "", text, others), 0, tuple(which))
 
 
 def _result(value: Json) -> Json:
@@ -150,5 +152,9 @@ def _result(value: Json) -> Json:
     return value
 
 
-def _key(*told: Json) -> bytes:
-    return blake2b(canonical_any(list(told)), digest_size=16).digest()
+def key_of(*told: Json) -> bytes:
+    """Stands for values as they are in the journal. The digits of a marker of a secret are another process's others."""
+    data = canonical_any(list(told))
+    if b"REDACTED(" in data:
+        data = _DIGITS.sub(rb"\1)", data)
+    return blake2b(data, digest_size=16).digest()

@@ -18,9 +18,9 @@ from otel_agentrec.capture.conversations.messages import (
     USER,
     Piece,
     Reading,
+    key_of,
     message_of,
 )
-from otel_agentrec.journal.canonical import canonical_any
 from otel_agentrec.journal.draft import NewEvent
 from otel_agentrec.journal.events import Event
 from otel_agentrec.records import JournalRef
@@ -243,4 +243,4 @@ def _copy(lane: Lane) -> Lane:
 
 
 def _digest(header: dict[str, Json]) -> bytes:
-    return canonical_any([header.get(key) for key in ("instructions", "tools", "parameters")])
+    return key_of(*(header.get(key) for key in ("instructions", "tools", "parameters")))
