@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from otel_agentrec.resume.tools import resumable_tool
     from otel_agentrec.session.agent import AGENT, AgentSession
     from otel_agentrec.session.log import SessionLog
-    from otel_agentrec.session.policy import CONVERSATION, Policy, with_compaction, with_tools
+    from otel_agentrec.session.policy import CONVERSATION, Policy, of_lane, with_compaction, with_tools
     from otel_agentrec.session.snapshot import AgentSessionSnapshot
     from otel_agentrec.session.sqlstore import SqlAgentSessionStore
     from otel_agentrec.session.stores import AgentSessionStore, FileAgentSessionStore
@@ -110,7 +110,7 @@ _ROOMS = {
     "resume.tools": ["resumable_tool"],
     "session.agent": ["AGENT", "AgentSession"],
     "session.log": ["SessionLog"],
-    "session.policy": ["CONVERSATION", "Policy", "with_compaction", "with_tools"],
+    "session.policy": ["CONVERSATION", "Policy", "of_lane", "with_compaction", "with_tools"],
     "session.snapshot": ["AgentSessionSnapshot"],
     "session.sqlstore": ["SqlAgentSessionStore"],
     "session.stores": ["AgentSessionStore", "FileAgentSessionStore"],
@@ -186,6 +186,7 @@ __all__ = [
     "agent_run",
     "configure",
     "ingest",
+    "of_lane",
     "read_events",
     "read_nodes",
     "replaying",

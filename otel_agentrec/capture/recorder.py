@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import weakref
 from collections.abc import Iterable, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry.sdk import version
-
-from otel_agentrec._version import __version__
 from otel_agentrec.capture import handed, metrics
 from otel_agentrec.capture.background import Background, on_event_loop
 from otel_agentrec.capture.completions import Completion
@@ -28,6 +24,7 @@ from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
 from otel_agentrec.capture.tracking import Tracker
 from otel_agentrec.capture.turns import Turns
+from otel_agentrec.capture.versions import versions
 from otel_agentrec.capture.ways import CONFIGURE, EXPORTER, FROM_OUTSIDE, WITH_WIRE
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.draft import SealedAt
@@ -93,7 +90,7 @@ class Recorder:
             content=settings.content,  # type: ignore[arg-type]
             durability="fsync" if settings.durability == "fsync" else "written",
             segment_bytes=settings.segment_bytes,
-            opened={"sdk": _versions(), "configDigest": settings.digest()},
+            opened={"sdk": versions(), "configDigest": settings.digest()},
             counted=lambda: self.counters.untold("nodes"),
             redactor=self.redactor,
         )
@@ -432,12 +429,6 @@ class Recorder:
 
 RECORDERS: weakref.WeakSet[Recorder] = weakref.WeakSet()
 """All recorders of this process."""
-
-
-def _versions() -> dict[str, str]:
-    """What writes the recording."""
-    python = ".".join(map(str, sys.version_info[:3]))
-    return {"otel-agentrec": __version__, "opentelemetry-sdk": version.__version__, "python": python}
 
 
 def place_of(path: str) -> str:

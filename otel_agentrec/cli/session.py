@@ -131,13 +131,25 @@ def show(recording: str, session_id: str, from_seq: int, as_json: bool) -> None:
 @click.argument("seq", type=click.IntRange(min=0), required=False)
 @policy_option
 @click.option("--budget", type=click.IntRange(min=1), metavar="TOKENS", help="Leave out the oldest turns beyond this.")
+@click.option("--lane", metavar="LANE", help="Of another agent of the session than the one that began it.")
 @json_option
-def at(recording: str, session_id: str, seq: int | None, policy_name: str, budget: int | None, as_json: bool) -> None:
+def at(
+    recording: str,
+    session_id: str,
+    seq: int | None,
+    policy_name: str,
+    budget: int | None,
+    lane: str | None,
+    as_json: bool,
+) -> None:
     """Show what the model was given when the log ended at event SEQ. Default: now."""
     log = _opened(recording, session_id, policy_name)
-    header = log.state(at=seq).state.get("header", {})
-    messages = log.project(at=seq, budget=budget)
     from otel_agentrec.cli.terminal import console, plain, print_json
+    from otel_agentrec.session.policy import of_lane
+
+    policy = log.policy if lane is None else of_lane(log.policy, lane)
+    state = log.state(policy, seq).state
+    header, messages = state.get("header", {}), policy.render(state, budget)
 
     if as_json:
         print_json({"session": session_id, "seq": seq, "header": header, "messages": messages})

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from otel_agentrec.errors import RecordingUnreadable
 
-__all__ = ["BUFFER", "MAX_LINE", "bisect_lines", "lines", "open_lines", "size_of"]
+__all__ = ["BUFFER", "MAX_LINE", "bisect_lines", "last_start_before", "lines", "open_lines", "size_of"]
 
 BUFFER = 1 << 20
 MAX_LINE = 64 << 20
@@ -84,6 +84,14 @@ def bisect_lines(
         else:
             answer, high = found[0], min(middle, found[0])
     return answer
+
+
+def last_start_before(
+    file: BinaryIO, stop: int, wanted: int, seq_of: Callable[[bytes], int | None], low: int, at: int
+) -> int:
+    """The start of the first numbered line from ``at`` on, where its number is not above ``wanted``; else ``low``."""
+    found = _numbered(file, _line_start(file, at, low), stop, seq_of)
+    return found[0] if found is not None and found[2] <= wanted else low
 
 
 def _line_start(file: BinaryIO, at: int, low: int) -> int:

@@ -18,7 +18,7 @@ import orjson
 from otel_agentrec.errors import RecordingNotFound, RecordingUnreadable
 from otel_agentrec.journal.chain import GENESIS, split
 from otel_agentrec.journal.events import Event
-from otel_agentrec.journal.lines import MAX_LINE, bisect_lines, lines, open_lines, size_of
+from otel_agentrec.journal.lines import MAX_LINE, bisect_lines, last_start_before, lines, open_lines, size_of
 from otel_agentrec.journal.liveness import is_locked
 from otel_agentrec.journal.resolve import CellFile, Resolver
 
@@ -30,6 +30,7 @@ _EVENTS, _CONTENT = ".jsonl", ".content.jsonl"
 _PROBE = 16 << 10
 """Read ahead while bisecting, in bytes: every step reads at another place."""
 _MARK_EVERY = 64 << 10
+_NEAR_END = 8 << 10
 
 
 class StreamFile:
@@ -150,6 +151,8 @@ class StreamFile:
         k = bisect_right(self._marks, (seq, stop))
         low = self._marks[k - 1][1]
         high = self._marks[k][1] if k < len(self._marks) else stop
+        if high == stop and stop - low > 8 * _NEAR_END:  # what is asked for most often is what was written last
+            low = last_start_before(file, stop, seq, _seq_of, low, stop - _NEAR_END)
         return bisect_lines(file, stop, seq, _seq_of, low, min(high, stop))
 
 

@@ -157,10 +157,13 @@ class Resolver:
         return self._gather(event.seq, found[0], index, index + 1)[0][0]
 
     def _pointed_at(self, node: dict[str, Json]) -> Json:
+        path = getattr(self._stream, "path", None)
+        if path is None:
+            return _missing("it points at a file of a recording")
         if self._elsewhere is None:
             from otel_agentrec.journal.elsewhere import Elsewhere  # it reads other streams with resolvers of its own
 
-            self._elsewhere = Elsewhere(self._stream.path)
+            self._elsewhere = Elsewhere(path)
         pointer = Pointer.from_json(node)
         return _missing("no pointer") if pointer is None else self._elsewhere.value(pointer)
 

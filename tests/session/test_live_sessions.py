@@ -250,4 +250,6 @@ def test_what_a_process_remembers_is_what_the_stream_says(told: list[tuple[list[
         assert fresh.lanes == known.lanes
         (asked, reply, _) = told[-1]
         whole = [p.key for p in book.reading.pieces([*asked, assistant(reply)])]
-        assert whole in [lane.keys for lane in known.lanes.values()], "the last context is the last request with its reply"
+        assert whole in [lane.keys for lane in known.lanes.values()], (
+            "the last context is the last request with its reply"
+        )
