@@ -26,7 +26,7 @@ def own(recording: Path, tmp_path: Path) -> Path:
 
 
 def bytes_of(recording: Path) -> dict[str, bytes]:
-    return {p.name: p.read_bytes() for p in recording.iterdir() if p.name != "index.jsonl"}
+    return {p.name: p.read_bytes() for p in recording.iterdir() if p.is_file() and p.name != "index.jsonl"}
 
 
 def test_a_score_is_appended_and_told_everywhere(own: Path, capsys: Out) -> None:
