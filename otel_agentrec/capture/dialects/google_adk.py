@@ -52,7 +52,9 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     elif kind == Kind.MODEL:
         _take_request(asked, left, facts)
         _take_answer(said, left, facts)
-        facts.output_messages = _without_pieces(facts.output_messages)
+        said_once = _without_pieces(facts.output_messages)
+        if said_once is not facts.output_messages:
+            facts.output_messages, facts.calls = said_once, messages.calls_of(said_once)
     elif kind == Kind.TOOL:
         facts.arguments = facts.arguments if facts.arguments is not None or arguments in _NOTHING[:2] else arguments
         facts.result = facts.result if facts.result is not None or result in _NOTHING[:2] else result
@@ -62,19 +64,25 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
 
 def _without_pieces(said: Json) -> Json:
     """A streamed answer is told piece by piece, each a message, and then as a whole: only the whole is kept."""
-    if not isinstance(said, _LISTS) or len(said) < 3:
+    if not isinstance(said, _LISTS) or len(said) < 2:
         return said
-    texts = [_only_text(message) for message in said]
-    whole, pieces = texts[-1], texts[:-1]
-    return [said[-1]] if whole and None not in pieces and "".join(map(str, pieces)) == whole else said
+    pieces, whole = [_told(message) for message in said[:-1]], _told(said[-1])
+    if whole is None or None in pieces:
+        return said
+    texts, calls = [piece[0] for piece in pieces if piece], [piece[1] for piece in pieces if piece]
+    is_told_again = whole[1] if not whole[0] else len(said) > 2
+    return [said[-1]] if is_told_again and "".join(texts) == whole[0] and set().union(*calls) <= whole[1] else said
 
 
-def _only_text(message: Json) -> str | None:
-    """The text of a message that is nothing else."""
+def _told(message: Json) -> tuple[str, set[Json]] | None:
+    """The text of a message and the ids of its calls; None where there is more in it."""
     parts = message.get("parts") if isinstance(message, Mapping) else None
-    texts = [p.get("content") for p in parts if p.get("type") == "text"] if isinstance(parts, _LISTS) else [None]
-    known = isinstance(parts, _LISTS) and len(texts) == len(parts) and all(isinstance(t, str) for t in texts)
-    return "".join(map(str, texts)) if known else None
+    if not isinstance(parts, _LISTS):
+        return None
+    texts = [p.get("content") for p in parts if p.get("type") == "text"]
+    calls = [p.get("id") for p in parts if p.get("type") == "tool_call"]
+    known = len(texts) + len(calls) == len(parts) and all(isinstance(told, str) for told in (*texts, *calls))
+    return ("".join(map(str, texts)), set(calls)) if known else None
 
 
 def _take_request(value: Json, left: dict[str, Any], facts: Facts) -> None:

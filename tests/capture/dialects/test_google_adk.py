@@ -23,6 +23,7 @@ CALL = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name":
         ([text("It "), text("rains."), text("It ", "rains.")], [text("It ", "rains.")]),
         ([text("It rains."), text("It rains.")], [text("It rains."), text("It rains.")]),
         ([text("It "), CALL, text("It ")], [text("It "), CALL, text("It ")]),
+        ([CALL, CALL, CALL], [CALL]),
         ([text("one"), text("two"), text("three")], [text("one"), text("two"), text("three")]),
     ],
 )
