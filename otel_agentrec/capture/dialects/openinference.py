@@ -81,6 +81,15 @@ _ECHOED = _APART | {"created_at", "id", "metadata", "object", "output", "status"
 """The same where they were read off the answer."""
 
 
+_METHODS = (".run", ".kickoff", ".kickoff_async")
+
+
+def _agent_in(name: str) -> str | None:
+    """``Guide.kickoff`` -> ``Guide``, as its attributes say at its end: the lane of a call must not hang on when it is told."""
+    method = next((method for method in _METHODS if name.endswith(method)), "")
+    return name.removesuffix(method) or None
+
+
 def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     """What a span is in this convention, and its facts; None when it does not speak it."""
     found = _recognise(span)
@@ -157,7 +166,7 @@ def _take_identity(span: SpanView, rest: dict[str, Any], facts: Facts) -> None:
     )
     facts.agent_name = text(take("agent.name", None)) or text(metadata.get("lc_agent_name"))
     if facts.agent_name is None and facts.operation == "invoke_agent":
-        facts.agent_name = text(rest.get("graph.node.id")) or span.name.removesuffix(".run") or None
+        facts.agent_name = text(rest.get("graph.node.id")) or _agent_in(span.name)
     facts.provider = text(take("llm.provider", None))
     system = text(rest.get("llm.system"))
     if system is not None and facts.provider in (None, system):
