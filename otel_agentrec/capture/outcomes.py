@@ -6,6 +6,7 @@ that was lost on the way tell only that nobody waited for the end: the charge ma
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +14,10 @@ from typing import Any
 __all__ = ["is_unknown", "is_unknown_error"]
 
 _NEVER_SENT = frozenset(
-    {"ConnectionRefusedError", "ConnectTimeout", "ConnectError", "PoolTimeout", "NewConnectionError"}
+    {
+        *("ConnectionRefusedError", "ConnectTimeout", "ConnectError", "PoolTimeout", "NewConnectionError"),
+        *("ConnectTimeoutError", "ConnectionTimeoutError", "ClientConnectorError", "EndpointConnectionError"),
+    }
 )
 """Classes that tell that nothing has left: the tool has failed."""
 _CUT_OFF = frozenset(
@@ -22,44 +26,54 @@ _CUT_OFF = frozenset(
         *("ConnectionError", "ConnectionAbortedError", "ConnectionResetError", "BrokenPipeError", "IncompleteRead"),
         *("ReadError", "WriteError", "RemoteProtocolError", "APITimeoutError", "APIConnectionError", "TimeoutExpired"),
         *("ServerTimeoutError", "ServerDisconnectedError", "ConnectionClosed", "ConnectionLost", "ProtocolError"),
+        *("CloseError", "ChunkedEncodingError", "ClientPayloadError", "ClientOSError", "ConnectionClosedError"),
+        *("ResponseStreamingError", "BadStatusLine", "IncompleteReadError", "SSLEOFError", "SSLZeroReturnError"),
+        *("SMTPServerDisconnected", "AutoReconnect", "NetworkTimeout", "DeadlineExceeded", "GatewayTimeout"),
+        *("BrokenResourceError", "ClosedResourceError", "EndOfStream"),
     }
 )
 """Classes of the standard library and of HTTP and database clients, by name, with all that derive from them."""
+_BY_MESSAGE = {
+    **dict.fromkeys(("McpError", "MCPError"), re.compile(r"timed out|connection closed", re.IGNORECASE)),
+    "RpcError": re.compile(r"StatusCode\.(?:DEADLINE_EXCEEDED|UNAVAILABLE|CANCELLED|UNKNOWN|ABORTED)"),
+}
+"""Classes that tell of anything: MCP and gRPC say by a code, which their message names, whether an answer came."""
 _CAUSES = 4
 
 
-def is_unknown(error: BaseException) -> bool:
-    """Whether the outcome of a tool that raised this is unknown. Looks at the class, its bases, and the causes it names."""
-    at: BaseException | None = error
-    for _ in range(_CAUSES):
-        if at is None:
-            return False
-        if not isinstance(at, Exception):
-            return True
-        told = _told([cls.__name__ for cls in type(at).__mro__])
-        if told is not None:
-            return told
-        at = at.__cause__
-    return False
+def is_unknown(error: BaseException, deep: int = _CAUSES) -> bool:
+    """Whether the outcome of a tool that raised this is unknown. Looks at the class, its bases, the causes it names, and the
+    members of a group: one that was cut off is enough."""
+    if not isinstance(error, Exception):
+        return True
+    told = _told([cls.__name__ for cls in type(error).__mro__], error)
+    if told is not None:
+        return told
+    members = getattr(error, "exceptions", None)
+    inner = [*(members if isinstance(members, tuple) else ()), error.__cause__]
+    return deep > 1 and any(isinstance(one, BaseException) and is_unknown(one, deep - 1) for one in inner)
 
 
-def is_unknown_error(error: Mapping[str, Any]) -> bool:
-    """The same of an error as it is kept: ``{type, module, message, cause?}``. Its class is looked for where it is loaded."""
-    at: Any = error
-    for _ in range(_CAUSES):
-        if not isinstance(at, Mapping):
-            return False
-        told = _told(_names(at))
-        if told is not None:
-            return told
-        at = at.get("cause")
-    return False
+def is_unknown_error(error: Mapping[str, Any], deep: int = _CAUSES) -> bool:
+    """The same of an error as it is kept: ``{type, module, message, cause?, group?}``. Its class is looked for where it is
+    loaded."""
+    told = _told(_names(error), error.get("message"))
+    if told is not None:
+        return told
+    members = error.get("group")
+    inner = [*(members if isinstance(members, list) else ()), error.get("cause")]
+    return deep > 1 and any(isinstance(one, Mapping) and is_unknown_error(one, deep - 1) for one in inner)
 
 
-def _told(names: list[str]) -> bool | None:
+def _told(names: list[str], message: object) -> bool | None:
     if not _NEVER_SENT.isdisjoint(names):
         return False
-    return True if not _CUT_OFF.isdisjoint(names) else None
+    if not _CUT_OFF.isdisjoint(names):
+        return True
+    for name in _BY_MESSAGE.keys() & names:
+        if _BY_MESSAGE[name].search(str(message)):
+            return True
+    return None
 
 
 def _names(error: Mapping[str, Any]) -> list[str]:

@@ -45,6 +45,7 @@ def command(
     from otel_agentrec.journal.claims import Claim
     from otel_agentrec.journal.draft import NewEvent
     from otel_agentrec.journal.reader import Recording
+    from otel_agentrec.journal.times import not_before
     from otel_agentrec.redaction import Redactor
     from otel_agentrec.settings import Settings
 
@@ -58,6 +59,7 @@ def command(
     try:
         found = _find(Recording(recording), found.id)
         _must_be_open(found, recording)
+        not_before(found.latest_ms + 1)  # whatever this machine's clock says, it is settled after it began
         payload: dict[str, Any] = {"effectId": found.id, "outcome": "not_done" if not_done else "done"}
         if output is not None:
             payload["output"] = _value(output)

@@ -79,6 +79,8 @@ class Effect:
     lost: str | None = None
     resolved: dict[str, Json] | None = None
     """``{outcome, by, reason, at}`` of whoever settled it."""
+    latest_ms: int = 0
+    """No event of it is later: what goes on with it must not be told to have happened before."""
 
     @property
     def needs_settling(self) -> bool:
@@ -169,9 +171,11 @@ def read_effects(
         for resolver in resolvers.values():
             resolver.close()
     lineages = found.lineages
-    spans = {effect.span[1] for effect in effects if effect.span is not None}
+    begun = [event for event in found.events if event.type == "EFFECT_STARTED"]  # an effect may be begun more than once
+    spans = {str(event.trace.get("spanId")) for event in begun if event.trace}
     calls = {(effect.root, effect.call_id, effect.name) for effect in effects if effect.call_id}
-    hooked = {(effect.stream, effect.name) for effect in effects}
+    names = {effect.id: effect.name for effect in effects}
+    hooked = {(event.stream, names.get(str(event.payload.get("effectId")))) for event in begun}
     for record in records:
         if record.node_type is not NodeType.TOOL or record.answered_from is not None:
             continue
@@ -201,7 +205,9 @@ def fold_effects(
     """
     effects: dict[str, Effect] = {}
     at: dict[str, str] = {}
+    latest = 0
     for event in events:
+        latest = max(latest, event.ts)
         ident = event.payload.get("effectId")
         if not isinstance(ident, str):
             continue
@@ -214,6 +220,8 @@ def fold_effects(
             at[ident] = event.stream
         elif ident in effects:
             _settle(effects[ident], event, payload)
+        if ident in effects:
+            effects[ident].latest_ms = latest
     for ident, effect in effects.items():
         if effect.state == UNKNOWN and is_live(at[ident]):
             effect.state = RUNNING

@@ -22,6 +22,7 @@ from otel_agentrec.intercept.unknown import UnknownEffect
 from otel_agentrec.journal.claims import Claim
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.reader import Recording
+from otel_agentrec.journal.times import not_before
 from otel_agentrec.nodes.effects import Effect, read_effects
 from otel_agentrec.nodes.fold import View, fold
 from otel_agentrec.nodes.keys import KeyRing
@@ -140,6 +141,7 @@ class Attempt:
             records = (record for run in runs for record in view.records(run))
             effects = [e for e in read_effects(recording, records, root=self.root) if e.run != place.run]
             self.ledger = Ledger(effects, KeyRing.of(self.directory))
+            not_before(max((effect.latest_ms for effect in effects), default=-1) + 1)
             log.resumed(place, self.root, dict(self.from_))
             PROCESS.run("the link to the run that is resumed", _link, place, view, self.from_["run"])
         except BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import smtplib
 import subprocess
 import urllib.error
 
@@ -20,6 +21,26 @@ class ConnectTimeout(TimeoutError):
     pass
 
 
+class ChunkedEncodingError(Exception):
+    """As requests tells of an answer that broke off."""
+
+
+class McpError(Exception):
+    """As MCP clients tell of everything."""
+
+
+class ClientConnectorError(OSError):
+    """As aiohttp tells that nothing was sent."""
+
+
+class Group(Exception):
+    """As an ExceptionGroup, which Python 3.10 does not have."""
+
+    def __init__(self, *exceptions: BaseException) -> None:
+        super().__init__("unhandled errors in a TaskGroup")
+        self.exceptions = exceptions
+
+
 def caused(error: Exception, cause: BaseException) -> Exception:
     error.__cause__ = cause
     return error
@@ -33,6 +54,13 @@ CUT_OFF = [
     ReadTimeout(),
     subprocess.TimeoutExpired("x", 1),
     caused(ValueError("the bank did not answer"), ReadTimeout()),
+    ChunkedEncodingError(),
+    asyncio.IncompleteReadError(b"", 4),
+    smtplib.SMTPServerDisconnected(),
+    McpError("Timed out while waiting for response to ClientRequest. Waited 5.0 seconds."),
+    McpError("Request 'tools/call' timed out"),
+    McpError("Connection closed"),
+    Group(ValueError(), Group(ReadTimeout())),
 ]
 FAILED = [
     ValueError("no"),
@@ -40,6 +68,9 @@ FAILED = [
     ConnectTimeout(),
     urllib.error.HTTPError("u", 500, "m", None, None),  # type: ignore[arg-type]
     caused(ValueError(), KeyError()),
+    McpError("no such order"),
+    ClientConnectorError(),
+    Group(ValueError(), KeyError()),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from otel_agentrec import agent_run, configure, verify
 from otel_agentrec.cli.app import app
 from otel_agentrec.cli.app import run as run_app
 from otel_agentrec.intercept import declared, stopped
+from otel_agentrec.journal import times
 from otel_agentrec.journal.claims import Claim
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.effects import Effect, read_effects
+from otel_agentrec.resume.attempt import forget_attempts
 from otel_agentrec.resume.tools import resumable_tool
 
 
@@ -27,7 +30,7 @@ def lost(tmp_path: Path) -> Path:
         raise TimeoutError
 
     where = tmp_path / "rec"
-    with configure(where), agent_run("shop"), pytest.raises(TimeoutError):
+    with pytest.raises(TimeoutError), configure(where), agent_run("shop"):
         pay("o-1", 5)
     declared.forget()
     stopped.STOPPED.clear()
@@ -66,6 +69,28 @@ def test_it_happened_and_gave_this(tmp_path: Path, text: str, output: Any) -> No
     assert (effect.resolved["by"], effect.resolved["reason"]) == ("ann", "seen")
     assert "UNKNOWN" not in call("show", where).output
     assert verify(where).is_valid
+
+
+def test_a_clock_that_was_set_back_changes_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begun at three, settled and begun once more when the clock said one: it is unknown again, and can be settled again."""
+    monkeypatch.setattr(times, "_floor", 0)
+    real = time.time_ns
+    monkeypatch.setattr(times.time, "time_ns", lambda: real() + 2 * 3600 * 10**9)
+    where = lost(tmp_path)
+    monkeypatch.setattr(times.time, "time_ns", real)
+    monkeypatch.setattr(times, "_floor", 0)
+    first = the_effect(where)
+    assert call("resolve", where, first.id, "--not-done").exit_code == 0
+    assert the_effect(where).state == "not_begun"
+
+    monkeypatch.setattr(times, "_floor", 0)  # another process
+    monkeypatch.setenv("OTEL_AGENTREC_RESUME", str(where))
+    lost(tmp_path)
+    forget_attempts()
+    again = the_effect(where)
+    assert (again.id, again.state) == (first.id, "unknown")
+    assert call("resolve", where, again.id, "--done", "paid").exit_code == 0
+    assert the_effect(where).state == "done"
 
 
 def test_it_did_not_happen(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from otel_agentrec.capture.wire.calls import Attempt
+from otel_agentrec.capture.wire.hidden import joined_texts, looked_at, plain_pieces
 from otel_agentrec.journal.canonical import canonical_any
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.nodes.answers import Answer, decoded, read_answer
@@ -67,7 +68,7 @@ def payload_of(
         "spanId": attempt.owner.span_id if attempt.owner is not None else asked.span.span_id if asked.span else None,
         "rung": attempt.rung,
         "requestHeaders": [[name, value] for name, value in asked.headers.items()] or None,
-        "request": request,
+        "request": looked_at(request, asked.headers.get("content-encoding"), gate.redactor),
         "requestBytes": len(asked.body),
         "key": key,
         "status": came.status,
@@ -94,22 +95,38 @@ def _response(body: bytes, plain: bytes | None, answer: Answer, gate: Gate) -> t
             return kept_response(body), None
         return None, "withheld"  # nobody can look whether there is a secret in it
     held = answer.payload if answer.payload is not None else _text_of(plain)
-    if gate.redactor.is_off or _is_clean(plain, answer, gate):
+    if gate.redactor.is_off:
+        return kept_response(body), None
+    pieces = answer.pieces if answer.payload is not None or not answer.streamed else _all_pieces(plain, answer)
+    joined = joined_texts(pieces)
+    if _is_clean(plain, answer, joined, gate):
         return kept_response(body), None
     cleaned = functools.partial(_cleaned, gate)
     whole = cleaned(held)
     text = _text_of(plain)
-    if whole == held and cleaned(text) == text and all(cleaned(piece) == piece for piece in answer.pieces):
+    is_split = any(cleaned(texts) != texts for texts in joined)
+    if (
+        not is_split
+        and whole == held
+        and cleaned(text) == text
+        and all(cleaned(piece) == piece for piece in answer.pieces)
+    ):
         return kept_response(body), None
+    if is_split and (isinstance(held, str) or any(cleaned(t) != t for t in joined_texts([whole], flat=True))):
+        return None, "withheld"  # its pieces stand in what would be kept
     return {"redacted": whole}, "redacted"
 
 
-def _is_clean(plain: bytes, answer: Answer, gate: Gate) -> bool:
+def _all_pieces(plain: bytes, answer: Answer) -> list[Json]:
+    return [*answer.pieces, *plain_pieces(plain)]
+
+
+def _is_clean(plain: bytes, answer: Answer, joined: list[str], gate: Gate) -> bool:
     """Whether one look tells that there is nothing to redact: in the text, in its values, in what its pieces join to."""
     if not gate.redactor.per_element or not gate.redactor.is_clean(plain):
         return False
-    joined = canonical_any([answer.payload, *answer.pieces])
-    return gate.redactor.is_clean(joined)
+    values = canonical_any([answer.payload, *answer.pieces, *joined])
+    return gate.redactor.is_clean(values)
 
 
 def _cleaned(gate: Gate, value: Json) -> Json:

@@ -235,6 +235,8 @@ class WireRecorder:
         if self._covered is None:
             self._tell_coverage()
         payload = payload_of(attempt, kept, body, plain, self._gate, self._key(attempt))
+        if "withheld" in payload.get("flags", ()):
+            attempt.facts.output_messages = attempt.facts.output_text = attempt.facts.calls = None
         self._write(self._event(attempt, payload), None)
         self._counters.add("wire")
         self._settler.add(attempt)

@@ -146,11 +146,19 @@ def _framed(body: bytes) -> Answer:
             events.append((frame.headers.get(":event-type", ""), held))
     inner = [held["bytes"] for _, held in events if isinstance(held.get("bytes"), str)]
     if inner:
-        told = [x for data in inner if isinstance(x := _parsed(base64.b64decode(data)), dict)]
+        told = [x for data in inner if isinstance(x := _inner(data), dict)]
         payload, ended = _merged(told)
         return Answer(payload, ended, True, told)
     payload, ended = bedrock.merge(events)
     return Answer(payload, ended, True, [held for _, held in events])
+
+
+def _inner(data: str) -> Json:
+    """One event; None when it is damaged, which hides none of the others."""
+    try:
+        return _parsed(base64.b64decode(data))
+    except ValueError:
+        return None
 
 
 def _parsed(data: bytes | str) -> Json:
