@@ -81,8 +81,14 @@ def command(
         )
     from otel_agentrec.nodes.inert import inert_of
     from otel_agentrec.resume.attempt import Attempt
+    from otel_agentrec.settings import Settings
 
     inert_of(inert)
+    if not Settings.load().enabled:
+        raise UsageError(
+            "OTEL_AGENTREC_ENABLED=false: nothing would be answered from the recording, and all be done once more",
+            "unset it to resume; without --resume the program runs unrecorded",
+        )
     Attempt(recording, run_id)  # what can't be resumed is refused before the program starts
     told = {
         "OTEL_AGENTREC_RESUME": str(Path(recording).absolute()),

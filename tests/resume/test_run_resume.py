@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from otel_agentrec.cli.app import app
+from otel_agentrec.errors import UsageError
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.fold import fold
 from otel_agentrec.nodes.read import read_nodes
@@ -118,6 +121,14 @@ def test_what_can_not_be_resumed_is_refused_before_the_program_starts(tmp_path: 
             assert (refused.returncode, refused.stdout) == (2, "")
             assert why in refused.stderr
         assert it.effects() == {}
+
+
+def test_nothing_is_resumed_where_recording_is_switched_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would answer, and all that was done would be done once more."""
+    monkeypatch.setenv("OTEL_AGENTREC_ENABLED", "false")
+    refused = CliRunner().invoke(app, ["run", "--resume", str(tmp_path), "--", "python", "-c", "pass"])
+    assert isinstance(refused.exception, UsageError)
+    assert "OTEL_AGENTREC_ENABLED=false" in str(refused.exception)
 
 
 @pytest.mark.slow
