@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from typing import Any
 
 EFFECTS, KILL_AT, FRAMEWORK, *WORDS = sys.argv[1:]
 TASK = "Charge them all."
@@ -76,4 +77,32 @@ async def langgraph() -> str:
     return str((await agent.ainvoke(asked))["messages"][-1].content)
 
 
-print(asyncio.run({"openai-agents": openai_agents, "pydantic-ai": pydantic_ai, "langgraph": langgraph}[FRAMEWORK]()))
+async def anthropic() -> str:
+    """A loop by hand over Anthropic's messages; of a stream every event is printed."""
+    from anthropic import AsyncAnthropic
+
+    from otel_agentrec import resumable_tool
+
+    client = AsyncAnthropic(base_url=os.environ["OPENAI_BASE_URL"].removesuffix("/v1"), api_key="none")
+    schema = {"type": "object", "properties": {"order": {"type": "string"}}, "required": ["order"]}
+    tool, done = {"name": "charge", "input_schema": schema}, resumable_tool(charge)
+    messages: list[Any] = [{"role": "user", "content": TASK}]
+    while True:
+        asked: Any = {"model": "claude-sonnet-4-5", "max_tokens": 200, "messages": messages, "tools": [tool]}
+        if "stream" in WORDS:
+            async with client.messages.stream(**asked) as stream:
+                async for event in stream:
+                    print("event", event.model_dump_json())
+                message = await stream.get_final_message()
+        else:
+            message = await client.messages.create(**asked)
+        uses = [block for block in message.content if block.type == "tool_use"]
+        if not uses:
+            return "".join(block.text for block in message.content if block.type == "text")
+        results = [{"type": "tool_result", "tool_use_id": use.id, "content": done(**use.input)} for use in uses]
+        said = [block.model_dump(include={"type", "text", "id", "name", "input"}) for block in message.content]
+        messages += [{"role": "assistant", "content": said}, {"role": "user", "content": results}]
+
+
+AGENTS = {"openai-agents": openai_agents, "pydantic-ai": pydantic_ai, "langgraph": langgraph, "anthropic": anthropic}
+print(asyncio.run(AGENTS[FRAMEWORK]()))

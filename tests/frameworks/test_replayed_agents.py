@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.frameworks, pytest.mark.timeout(environments.SETUP_SEC
 
 
 @pytest.mark.parametrize("words", ["", "stream"], ids=["whole", "stream"])
-@pytest.mark.parametrize("framework", ["openai-agents", "pydantic-ai", "langgraph"])
+@pytest.mark.parametrize("framework", ["openai-agents", "pydantic-ai", "langgraph", "anthropic"])
 def test_it_is_the_same_without_a_network(tmp_path: Path, framework: str, words: str) -> None:
     python = str(environments.python())
     with shop(tmp_path, framework, *words.split()) as it:
