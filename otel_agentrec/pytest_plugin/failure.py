@@ -14,15 +14,12 @@ from typing import Any
 import pytest
 
 from otel_agentrec.redaction import Redactor
+from otel_agentrec.replay.divergence import excerpts, in_other_lanes
 from otel_agentrec.replay.report import ReplayReport
 
-__all__ = ["again", "excerpts", "fail", "failure_text", "in_test_words", "longrepr"]
+__all__ = ["again", "fail", "failure_text", "in_test_words", "longrepr"]
 
 Json = Any
-WIDTH = 160
-"""Characters of a value that are shown."""
-BEFORE = 50
-"""Of them, those before the first difference."""
 MOST = 5
 """Differences that are shown."""
 _HERE = str(Path(__file__).parent.parent) + os.sep
@@ -80,28 +77,15 @@ def longrepr(item: pytest.Item, text: str) -> Any:
         return item.repr_failure(pytest.ExceptionInfo.from_current())
 
 
-def excerpts(a: str, b: str) -> tuple[str, str]:
-    """Two texts, both cut to where they first differ."""
-    if max(len(a), len(b)) <= WIDTH:
-        return a, b
-    at = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    start = max(0, at - BEFORE)
-    while 0 < start < at and not a[start - 1].isspace() and at - start < BEFORE + 15:
-        start -= 1  # not in the middle of a word
-
-    def cut(text: str) -> str:
-        shown = text[start : start + WIDTH]
-        return ("…" if start else "") + shown + ("…" if start + WIDTH < len(text) else "")
-
-    return cut(a), cut(b)
-
-
 def _diverged(told: Mapping[str, Json]) -> list[str]:
     step, path, lane = told.get("step"), told.get("path"), told.get("lane")
     at = (f" at step {step}" if step is not None else "") + (f" of {lane}" if lane else "")
     if told.get("kind") == "network":
         return [f"the test reaches out while it is replayed: {told.get('reason')}"]
     lines = [f"the agent differs from its recording{at}" + (f", {path}" if path else f": {told.get('reason')}")]
+    elsewhere = told.get("elsewhere")
+    if elsewhere:
+        lines.append(f"  {in_other_lanes(elsewhere, lane or '')}")
     differences = told.get("differences") or []
     for one in differences[:MOST]:
         recorded, now = excerpts(_shown(one, "recorded"), _shown(one, "asked"))

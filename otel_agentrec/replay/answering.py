@@ -239,8 +239,9 @@ class _Models:
         if not found and following is not None and following.request is not None:
             found = tuple(differences(following.request.compared, asked.compared))
             step, nearest = following.step, following.label
+        elsewhere = tuple(self._tape.elsewhere(lane, asked))
         return diverged(
-            Divergence("model", report.reason, lane, step, nearest, found, report.heal), self._replay.redact
+            Divergence("model", report.reason, lane, step, nearest, found, report.heal, elsewhere), self._replay.redact
         )
 
 
@@ -278,7 +279,7 @@ class _Tools(RecordingTools):
             if may_run:
                 self._runs(call.name)
                 return None
-            raise self._missed(asked, lane)
+            raise self._missed(asked, lane, key)
         if effect.id in replay.run.inner or effect.effect == "container" or asked.effect == "container":
             self._runs(call.name)
             return None
@@ -309,14 +310,16 @@ class _Tools(RecordingTools):
         if name not in self._replay.report.reran:
             self._replay.report.reran.append(name)
 
-    def _missed(self, asked: Asked, lane: str) -> RunStopped:
+    def _missed(self, asked: Asked, lane: str, key: str | None) -> RunStopped:
         replay, call = self._replay, asked.call
         near = self._ledger.left(lane=lane)
         if replay.run.ends_open and not near:
             return replay.ends(lane, f"{call.name} is called")
         report = _explained(call, self._ledger.effects, near, asked.said.inert)
+        elsewhere = tuple(self._ledger.elsewhere(call.name, lane, key, asked.said.inert))
         return diverged(
-            Divergence("tool", report.reason, lane, None, report.nearest, report.differences, ()), replay.redact
+            Divergence("tool", report.reason, lane, None, report.nearest, report.differences, (), elsewhere),
+            replay.redact,
         )
 
 

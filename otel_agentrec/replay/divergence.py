@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,13 @@ from otel_agentrec.errors import ReplayDivergence
 from otel_agentrec.nodes.exactjson import canonical_exact
 from otel_agentrec.resume.jsondiff import ABSENT, Difference
 
-__all__ = ["Divergence", "diverged"]
+__all__ = ["Divergence", "diverged", "excerpts", "in_other_lanes"]
 
 Json = Any
-_SHOWN = 200
+_SHOWN = 160
+"""Characters of a value that are shown."""
+_BEFORE = 50
+"""Of them, those before the first difference."""
 _MOST = 20
 """Differences that are told of one call."""
 
@@ -29,6 +32,7 @@ class Divergence:
     differences: where the two differ, the first of them in the order of the recorded request; empty where a call was made
         that the recorded run did not make at all.
     heal: ``--inert`` paths under which they would be the same call.
+    elsewhere: the lanes of which the very same call is recorded, where it is not recorded of this one.
     """
 
     kind: str
@@ -38,6 +42,7 @@ class Divergence:
     nearest: str | None = None
     differences: tuple[Difference, ...] = ()
     heal: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
     @property
     def path(self) -> str | None:
@@ -55,7 +60,8 @@ class Divergence:
         return self.differences[0].asked if self.differences else ABSENT
 
     def to_json(self) -> dict[str, Json]:
-        """``{kind, reason, lane, step, nearest, path, recorded?, asked?, differences, heal}``: an absent value is left out."""
+        """``{kind, reason, lane, step, nearest, path, recorded?, asked?, differences, heal, elsewhere}``: an absent value is
+        left out."""
         told: dict[str, Json] = {
             "kind": self.kind,
             "reason": self.reason,
@@ -65,6 +71,7 @@ class Divergence:
             "path": self.path,
             "differences": [d.to_json() for d in self.differences[:_MOST]],
             "heal": list(self.heal),
+            "elsewhere": list(self.elsewhere),
         }
         if self.differences:
             first = self.differences[0].to_json()
@@ -76,10 +83,14 @@ class Divergence:
         at = f"step {self.step}" if self.step is not None else "no step of the recording"
         where = f" of {self.lane}" if self.lane else ""
         out = [f"diverged at {at}{where}: {redact(self.reason)}"]
+        if self.elsewhere:
+            out.append(f"  {in_other_lanes(self.elsewhere, self.lane)}")
         for d in self.differences[:_MOST]:
             out.append(f"  {d.where}: {d.kind}")
-            out.append(f"    recorded: {redact(_shown(d.recorded))}")
-            out.append(f"    now:      {redact(_shown(d.asked))}")
+            # cut afterwards: of half a secret nobody would know that it is one
+            recorded, now = excerpts(redact(_shown(d.recorded)), redact(_shown(d.asked)))
+            out.append(f"    recorded: {recorded}")
+            out.append(f"    now:      {now}")
         if len(self.differences) > _MOST:
             out.append(f"  and {len(self.differences) - _MOST} more")
         return out
@@ -93,8 +104,29 @@ def diverged(told: Divergence, redact: Callable[[str], str] = str) -> ReplayDive
     return error
 
 
+def in_other_lanes(elsewhere: Sequence[str], lane: str) -> str:
+    """That a call is recorded, but not of the agent that makes it now."""
+    names = " and ".join(name or "the run itself" for name in elsewhere)
+    return f"this very call is recorded of {names}, not of {lane or 'the run itself'}"
+
+
+def excerpts(a: str, b: str) -> tuple[str, str]:
+    """Two texts, both cut to where they first differ."""
+    if max(len(a), len(b)) <= _SHOWN:
+        return a, b
+    at = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    start = max(0, at - _BEFORE)
+    while 0 < start < at and not a[start - 1].isspace() and at - start < _BEFORE + 15:
+        start -= 1  # not in the middle of a word
+
+    def cut(text: str) -> str:
+        shown = text[start : start + _SHOWN]
+        return ("…" if start else "") + shown + ("…" if start + _SHOWN < len(text) else "")
+
+    return cut(a), cut(b)
+
+
 def _shown(value: Json) -> str:
     if value is ABSENT:
         return "(absent)"
-    text = canonical_exact(value).decode("utf-8", "replace")
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return canonical_exact(value).decode("utf-8", "replace")

@@ -65,6 +65,13 @@ class Ledger:
                 if (name is None or e.name == name) and (lane is None or e.lane == lane or e.effect is None)
             ]
 
+    def elsewhere(self, name: str, lane: str, key: str | None, inert: tuple[str, ...] = ()) -> list[str]:
+        """The other lanes in which this very call is recorded, answered or not; none where it is recorded in this one."""
+        with self._lock:
+            same = [e for e in self.effects if key is not None and e.name == name and self._key(e, key, inert) == key]
+        found = list(dict.fromkeys(e.lane for e in same))
+        return [] if lane in found else found
+
     def unsettled(self) -> list[Effect]:
         """Effects that a run must not go past: nobody knows their outcome, or their result can't be handed out."""
         return [effect for effect in self.effects if effect.needs_settling]

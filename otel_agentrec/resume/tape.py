@@ -252,6 +252,17 @@ class Tape:
             here = self._lanes[lane]
             return [call for call in here.models if id(call) not in here.used]
 
+    def elsewhere(self, lane: str, request: Request) -> list[str]:
+        """The other lanes in which this very request is recorded, answered or not; none where it is recorded in this one."""
+        asked = {key for keys in self._keys(request) for key in keys}
+        with self._lock:
+            found = [
+                name
+                for name, one in self._lanes.items()
+                if any(not asked.isdisjoint((*call.keys, *call.aliases)) for call in one.models)
+            ]
+        return [] if lane in found else found
+
     def leave(self, lane: str) -> None:
         """Go on for real in this lane, whatever is left of its record."""
         with self._lock:

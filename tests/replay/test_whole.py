@@ -59,6 +59,43 @@ def test_a_changed_word_stops_it_with_step_path_and_both_values(tmp_path: Path) 
     assert "Bergen" in str(stopped.value)
 
 
+def test_a_word_that_changed_far_into_a_prompt_is_shown(tmp_path: Path) -> None:
+    long = "All of this stays as it is. " * 40
+    with recording(tmp_path / "rec") as client:
+        loop_once(client, f"{long}Go to Oslo. {long}")
+    with pytest.raises(ReplayDivergence) as stopped, replaying(tmp_path / "rec"):
+        loop_once(client, f"{long}Go to Bergen. {long}")
+    recorded, now = str(stopped.value).splitlines()[-2:]
+    assert "Go to Oslo. All" in recorded
+    assert "Go to Bergen. All" in now
+    assert max(len(recorded), len(now)) < 200
+
+
+def test_a_call_of_another_agent_names_those_of_which_it_is_recorded(tmp_path: Path) -> None:
+    tools = Tools()
+
+    def as_agents(client: OpenAI, *names: str) -> None:
+        for name in names:
+            with agent_run(name):
+                loop_once(client, "Sing.")
+                tools.by_name["weather"](city="Oslo")
+
+    with recording(tmp_path / "rec", [Turn("la", times=0)]) as client:
+        as_agents(client, "alto", "bass")
+    with replaying(tmp_path / "rec", strict=False), pytest.raises(ReplayDivergence, match="not of tenor") as stopped:
+        as_agents(client, "tenor")
+    assert stopped.value.divergence.elsewhere == ("alto", "bass")
+    with replaying(tmp_path / "rec", strict=False), pytest.raises(ReplayDivergence) as stopped:
+        loop_once(client, "Sing.")
+    assert "recorded of alto and bass, not of the run itself" in str(stopped.value)
+    with replaying(tmp_path / "rec", strict=False), pytest.raises(ReplayDivergence) as stopped:
+        tools.by_name["weather"](city="Oslo")
+    assert "recorded of alto and bass, not of the run itself" in str(stopped.value)
+    with replaying(tmp_path / "rec", strict=False), pytest.raises(ReplayDivergence, match="handed out") as stopped:
+        as_agents(client, "alto", "alto")
+    assert stopped.value.divergence.elsewhere == (), "it is the right agent"
+
+
 def test_a_program_that_swallows_it_is_told_again_and_at_the_end(tmp_path: Path) -> None:
     client, _ = recorded(tmp_path / "rec")
     with pytest.raises(ReplayDivergence, match=r"\$\.messages\[1\]"), replaying(tmp_path / "rec"):
