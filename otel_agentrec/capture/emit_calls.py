@@ -10,7 +10,7 @@ from otel_agentrec.capture.callkeys import asked_whole
 from otel_agentrec.capture.chunks import ChatChunks
 from otel_agentrec.capture.emit_block import Block, facts_of_error, on_span
 from otel_agentrec.capture.guard import PROCESS
-from otel_agentrec.capture.payloads import facts_of_answer, plain_copy
+from otel_agentrec.capture.payloads import facts_of_answer, facts_of_result, plain_copy
 from otel_agentrec.capture.prompts import Prompt
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.prompts import AgentModelChunk, AgentModelResult, AgentToolResult
@@ -142,6 +142,8 @@ class ModelCall(_Call):
         raw, text, reasoning = result.raw_response, result.output_text, result.reasoning_text
         if reasoning and not self._reasoning:
             self._take_reasoning(reasoning, True)
+        told = facts_of_result(result)  # before the raw answer, which knows better, and after chunks, which do too
+        self._facts.update({name: value for name, value in told.items() if not callable(self._facts.get(name))})
         self._take(text if text and not self._text else None, None if isinstance(raw, str) else raw, True)
 
     def _take_chunk(self, chunk: AgentModelChunk) -> None:

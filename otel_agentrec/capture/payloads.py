@@ -9,8 +9,9 @@ from otel_agentrec.capture.dialects.messages import calls_of, message, part
 from otel_agentrec.capture.dialects.tokens import USAGE_KEYS, count, first
 from otel_agentrec.journal.facts import RawList
 from otel_agentrec.journal.normal import denormalise, normalise
+from otel_agentrec.prompts import AgentModelResult
 
-__all__ = ["facts_of_answer", "frozen_copy", "plain_copy"]
+__all__ = ["facts_of_answer", "facts_of_result", "frozen_copy", "plain_copy"]
 
 Json = Any
 
@@ -42,6 +43,22 @@ def facts_of_answer(raw: Json) -> dict[str, Any]:
         facts["calls"] = calls_of(said)
     facts["finish_reasons"] = reasons or None
     usage = raw.get("usage")
+    if isinstance(usage, Mapping):
+        facts.update(_tokens(usage))
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def facts_of_result(result: AgentModelResult) -> dict[str, Any]:
+    """The same of a client's result, whose ``raw_response`` is not looked at: calls of tools, tokens, finish reasons."""
+    facts: dict[str, Any] = {"finish_reasons": list(result.finish_reasons) or None}
+    if result.tool_calls:
+        parts = [part(result.output_text)] if result.output_text else []
+        for call in result.tool_calls:
+            told = {"id": call.call_id, "name": call.name, "arguments": plain_copy(call.arguments)}
+            parts.append({"type": "tool_call", **{key: value for key, value in told.items() if value is not None}})
+        facts["output_messages"] = [{"role": "assistant", "parts": parts}]
+        facts["calls"] = calls_of(facts["output_messages"])
+    usage = plain_copy(result.usage)
     if isinstance(usage, Mapping):
         facts.update(_tokens(usage))
     return {name: value for name, value in facts.items() if value is not None}

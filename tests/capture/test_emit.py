@@ -26,6 +26,7 @@ from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.journal.chain import HashChainedEventLog
 from otel_agentrec.nodes.read import read_nodes
 from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
+from otel_agentrec.prompts import AgentModelResult, AgentToolCall
 from otel_agentrec.records import NodeIoRecord, NodeType
 
 SWITCH = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -233,6 +234,32 @@ def test_an_answer_that_is_plain_text_is_the_answer(capture: Capture) -> None:
     assert [(node.output_text, node.outputs) for node in capture.records()] == [
         ("yes", [{"role": "assistant", "parts": [{"type": "text", "content": "yes"}]}])
     ] * 2
+
+
+def test_a_clients_result_without_raw_answer_tells_calls_tokens_and_reasons(capture: Capture) -> None:
+    result = AgentModelResult(
+        "I look.",
+        tool_calls=[AgentToolCall("search", '{"q": "otel"}', "c1"), AgentToolCall("now")],
+        usage={"input_tokens": 12, "output_tokens": 5, "cache_read_input_tokens": 3},
+        finish_reasons=["tool_use"],
+    )
+    with capture.run() as run, run.step() as step, step.model_call("x", model="m") as call:
+        call.response(result)
+    (node,) = capture.records()
+    assert node.output_text == "I look."
+    assert [(c.get("id"), c["name"], c.get("arguments")) for c in node.tool_calls or ()] == [
+        ("c1", "search", {"q": "otel"}),
+        (None, "now", None),
+    ]
+    assert (node.input_tokens, node.output_tokens, node.finish_reasons) == (15, 5, ["tool_use"])
+
+
+def test_what_the_raw_answer_of_a_result_tells_counts(capture: Capture) -> None:
+    result = AgentModelResult("yes", RAW, [AgentToolCall("other")], usage={"input_tokens": 1, "output_tokens": 1})
+    with capture.run() as run, run.step() as step, step.model_call("x", model="m") as call:
+        call.response(result)
+    (node,) = capture.records()
+    assert (node.outputs, node.input_tokens, node.output_tokens) == (RAW, 12, 5)
 
 
 def test_a_model_call_that_raises_is_a_record_with_its_error(capture: Capture) -> None:
