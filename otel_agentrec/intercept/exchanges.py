@@ -45,6 +45,7 @@ __all__ = [
     "raised",
     "sending",
     "sweep",
+    "under_way",
     "wanted",
 ]
 
@@ -234,19 +235,23 @@ class Attempt:
             if _OPEN.pop(id(self), None) is None:
                 return
             said = None if error is None else {"type": type(error).__name__, "message": _message(error)}
-            response = RecordedResponse(
-                self.status,
-                tuple(self.headers),
-                tuple(self.chunks),
-                how,
-                error=said,
-                decoded=self.decoded,
-                origin=self.origin,
-            )
-            self._observer.ended(Exchange(self.request, response, time.time_ns(), answered=self.answered))
+            self._observer.ended(self.exchange(how, said))
         except Exception as trouble:
             if PROCESS is not None:  # the interpreter takes modules apart while finalisers still run
                 PROCESS.swallow("an observer of the wire", trouble)
+
+    def exchange(self, how: str, error: dict[str, str] | None = None) -> Exchange:
+        """What was asked and has come until now, as an exchange that ended so."""
+        response = RecordedResponse(
+            self.status,
+            tuple(self.headers),
+            tuple(self.chunks),
+            how,
+            error=error,
+            decoded=self.decoded,
+            origin=self.origin,
+        )
+        return Exchange(self.request, response, time.time_ns(), answered=self.answered)
 
 
 def begin(request: ModelRequest, answer: RecordedResponse | None = None) -> Attempt | None:
@@ -268,6 +273,11 @@ def sweep(idle_seconds: float = 0.0) -> int:
             attempt.end("gone")
             swept += 1
     return swept
+
+
+def under_way() -> list[Exchange]:
+    """What has come of exchanges whose end was not told yet, as ``gone``; they go on, and their ends are told as ever."""
+    return [attempt.exchange("gone") for attempt in _open_attempts()]
 
 
 def _open_attempts() -> list[Attempt]:

@@ -12,7 +12,7 @@ from otel_agentrec.capture.configure import configure
 from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
 from otel_agentrec.capture.wire.switch import SWITCHES, Observed
 from otel_agentrec.intercept.active import ACTIVE
-from otel_agentrec.intercept.exchanges import sweep
+from otel_agentrec.intercept.exchanges import sweep, under_way
 from otel_agentrec.intercept.install import coverage, install
 from otel_agentrec.nodes.exchange import Exchange, ModelRequest
 
@@ -43,6 +43,9 @@ class _Switched:
 
     def coverage(self) -> Sequence[dict[str, Any]]:
         return coverage()
+
+    def under_way(self) -> Sequence[Exchange]:
+        return under_way()
 
     def off(self) -> None:
         if _OBSERVERS.all == (self._observer,):

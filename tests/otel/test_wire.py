@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import OpenAI
 
+from otel_agentrec import configure
+from otel_agentrec.capture import recorder
 from otel_agentrec.cli.app import run
 from otel_agentrec.demo.script import Turn, When
 from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.nodes.wire import read_wire
+from otel_agentrec.settings import Settings
 from tests.capture.recording import events
 from tests.capture.shell import Shell
 
@@ -118,3 +123,26 @@ def test_it_is_off_where_nobody_asked_for_it(shell: Shell, more: str) -> None:
     done = shell.plain("python", "app.py") if not more else shell.run("python", "app.py")
     assert (done.returncode, done.stdout) == (0, ANSWERS), done.stderr
     assert not shell.rec.exists() or not events(shell.rec, "WIRE_RECORDED")
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_stream_that_is_dropped_without_close_keeps_what_has_come(
+    tmp_path: Path, model: ScriptedServer, otel_globals: None, others: int
+) -> None:
+    """Whether or not another recorder watches, which goes on with it."""
+    client = OpenAI(base_url=model.base_url, api_key="none")
+    asked: Any = {"model": "m", "messages": [{"role": "user", "content": "A stream?"}], "stream": True}
+    with ExitStack() as stack:
+        for n in range(others):
+            stack.enter_context(recorder.Recorder(Settings.load(path=tmp_path / f"other{n}", wire=True)))
+        with configure(tmp_path / "rec", wire=True):
+            stream = client.chat.completions.create(**asked)
+            next(stream)
+        if others:
+            list(stream)
+        (wire,) = read_wire(tmp_path / "rec")
+        assert (wire.response.status, wire.response.end, wire.complete) == (200, "gone", False)
+        assert wire.response.chunks[0][1].startswith(b"data: ")
+    for n in range(others):
+        (wire,) = read_wire(tmp_path / f"other{n}")
+        assert (wire.response.end != "gone", wire.complete) == (True, True)

@@ -136,7 +136,8 @@ class WireRecorder:
         return True
 
     def finish(self, seconds: float) -> None:
-        """Nothing more will come: write what waits, decide all that is not decided. What never ended is told as ``gone``."""
+        """Nothing more will come: write what waits, decide all that is not decided. What never ended is told as ``gone``, with
+        what has come of it."""
         self.drain(seconds)
         if self._worker == threading.get_ident():
             return
@@ -277,9 +278,12 @@ class WireRecorder:
         self._bell.put(None)
 
     def _end_all(self) -> None:
+        come = {id(exchange.request): exchange for switched in self._switched for exchange in switched.under_way()}
         for attempt in list(self._open.values()):
-            gone = RecordedResponse(status=None, end="gone")
-            self._body_ended(Exchange(attempt.request, gone, time.time_ns()))
+            exchange = come.get(id(attempt.request))  # a stream that was dropped without close has its bytes there
+            if exchange is None:
+                exchange = Exchange(attempt.request, RecordedResponse(status=None, end="gone"), time.time_ns())
+            self._body_ended(exchange)
             self._gone[id(attempt.request)] = attempt.request
         self._settler.finish()
         self._tell_coverage()

@@ -23,6 +23,10 @@ class Switched(Protocol):
         """A row ``{library, version, level, covered, reason?}`` per point."""
         ...
 
+    def under_way(self) -> Sequence[Any]:
+        """What has come of exchanges that have not ended: :class:`~otel_agentrec.nodes.exchange.Exchange`, as ``gone``."""
+        ...
+
     def off(self) -> None: ...
 
 
