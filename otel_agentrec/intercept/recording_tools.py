@@ -31,6 +31,8 @@ __all__ = ["RUNNING", "Asked", "RecordingTools", "Running"]
 
 Json = Any
 MAX_UNKNOWN = 4_096
+_SKEW = 60.0
+"""Seconds that a clock may be behind. One that was set back further can't tell how old an idempotency key is."""
 
 
 @dataclass(slots=True)
@@ -171,7 +173,7 @@ class RecordingTools:
             log.resolved(effect.effect_id, "not_done", by="reconcile")
             return Again.NOT_DONE
         age = time.time() - effect.started_ms / 1000
-        counts = effect.idempotency_key is not None and said.idempotency_key and age < said.idempotency_ttl
+        counts = effect.idempotency_key is not None and said.idempotency_key and -_SKEW < age < said.idempotency_ttl
         return Again.KEY if counts else None
 
     def answered(self, asked: Asked, outcome: ToolOutcome, from_: dict[str, Json]) -> ToolOutcome:
