@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -34,7 +34,8 @@ def failure_text(report: ReplayReport, item: pytest.Item, where: str) -> str:
         where: the recording, as a person here would write it.
     """
     told = report.divergence
-    lines = _diverged(told) if told is not None else _stopped(report)
+    redact = Redactor().text
+    lines = _diverged(told, redact) if told is not None else _stopped(report)
     asked = _asked_at(report.error.__traceback__, item)
     answered = f"{report.models} of {report.recorded.get('models', 0)} model calls were answered until then"
     lines += [f"  asked in {asked}"] if asked else []
@@ -45,7 +46,7 @@ def failure_text(report: ReplayReport, item: pytest.Item, where: str) -> str:
     elif report.hint:
         lines.append(f"  {in_test_words(report.hint)}")
     lines.append(f"  {again(item)}")
-    return Redactor().text("\n".join(lines))
+    return redact("\n".join(lines))
 
 
 def again(item: pytest.Item, mode: str = "refresh") -> str:
@@ -77,7 +78,7 @@ def longrepr(item: pytest.Item, text: str) -> Any:
         return item.repr_failure(pytest.ExceptionInfo.from_current())
 
 
-def _diverged(told: Mapping[str, Json]) -> list[str]:
+def _diverged(told: Mapping[str, Json], redact: Callable[[str], str]) -> list[str]:
     step, path, lane = told.get("step"), told.get("path"), told.get("lane")
     at = (f" at step {step}" if step is not None else "") + (f" of {lane}" if lane else "")
     if told.get("kind") == "network":
@@ -88,7 +89,8 @@ def _diverged(told: Mapping[str, Json]) -> list[str]:
         lines.append(f"  {in_other_lanes(elsewhere, lane or '')}")
     differences = told.get("differences") or []
     for one in differences[:MOST]:
-        recorded, now = excerpts(_shown(one, "recorded"), _shown(one, "asked"))
+        # cut afterwards: of half a secret nobody would know that it is one
+        recorded, now = excerpts(redact(_shown(one, "recorded")), redact(_shown(one, "asked")))
         lines += [f"  {one['path']} ({one['kind']})", f"    recorded: {recorded}", f"    now:      {now}"]
     if len(differences) > MOST:
         lines.append(f"  and {len(differences) - MOST} more")

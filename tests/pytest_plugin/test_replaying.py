@@ -32,6 +32,12 @@ def test_a_word_of_the_prompt_fails_the_test_and_is_named(recorded: Project) -> 
     assert len(result.lines()) < 30, "no traceback through an SDK"
 
 
+def test_a_call_of_another_agent_is_told_of_whom_it_is_recorded(recorded: Project) -> None:
+    head = "from otel_agentrec import agent_run\nimport agent\n\ndef test_plan(agentrec_recording):\n"
+    recorded.write("tests/test_agent.py", head + "    with agent_run('author'):\n        agent.plan('Oslo?')\n")
+    assert "this very call is recorded of the run itself, not of author" in recorded.run().out
+
+
 def test_a_program_that_hides_the_difference_fails_all_the_same(recorded: Project) -> None:
     recorded.change("keep it short", "keep it brief")
     recorded.write(
