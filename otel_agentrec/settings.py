@@ -175,6 +175,13 @@ TABLE: tuple[Setting, ...] = (
         "JSON paths of model requests that can't change the answer, with commas between them, such as $.metadata.request_id",
     ),
     Setting(
+        "retries",
+        "replay",
+        _one_of("replay", "collapse"),
+        "what a resumed program gets where its client asked again: replay, every answer as it was, errors and waiting included; "
+        "collapse, only the last one",
+    ),
+    Setting(
         "log_level",
         None,
         _one_of("debug", "info", "warning", "error"),
@@ -206,6 +213,7 @@ class Settings:
     on_divergence: str = "stop"
     rerun_tools: tuple[str, ...] = ()
     inert: tuple[str, ...] = ()
+    retries: str = "replay"
     log_level: str | None = None
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import Any
 from opentelemetry import trace
 
 from otel_agentrec.capture.opening import Key, OpenSpan
+from otel_agentrec.capture.program import stands_alone
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.journal.draft import Envelope
 from otel_agentrec.journal.facts import Kind
@@ -68,7 +69,7 @@ def place_of_call(recorder: Recorder, name: str | None = None, call_id: str | No
     given = next((one.run for one in told if one.run), None) or recorder.settings.run_id
     seen = chain[0].key if chain else key
     program = recorder.edge.program
-    alone = seen is None or (bool(chain) and chain[-1].is_root and chain[-1].kind in (Kind.MODEL, Kind.TOOL, None))
+    alone = seen is None or (bool(chain) and stands_alone(chain[0]))
     if program is not None and alone and given in (None, program.id):
         program.begin()
         given = program.id

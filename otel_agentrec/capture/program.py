@@ -1,6 +1,6 @@
 """The run of a program whose calls stand in no agent's span: from its first such call to its end.
 
-Model and tool calls without anything around them would be runs of one call each. Where the whole program is recorded from
+Model and tool calls without an agent around them would be a run for each trace, often of one call. Where the whole program is recorded from
 outside (``otel-agentrec run``) they are one run, named after the program; the journal holds its start and its end, and no
 span is made for it. A run whose end is not there was cut off, so it can be resumed.
 """
@@ -14,10 +14,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from opentelemetry.trace import SpanKind
+
+from otel_agentrec.capture.opening import OpenSpan
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.facts import Facts, Kind
 
-__all__ = ["ProgramRun", "take"]
+__all__ = ["ProgramRun", "stands_alone", "take"]
+
+_SERVING = (SpanKind.SERVER, SpanKind.CONSUMER)
 
 
 class ProgramRun:
@@ -60,9 +65,13 @@ class ProgramRun:
     def end(self) -> None:
         """The program ends."""
         with self._lock:
-            if not self._has_begun or self._has_ended:
+            if self._has_ended:
                 return
             self._has_ended = True
+            if self._failed is not None:  # also of the runs that have no end of their own
+                self._write(StepEvent("ERROR", {"errorType": self._failed}))
+            if not self._has_begun:
+                return
             facts = Facts(agent_name=self.name, operation="program", run_id=self.id)
             if self._failed is not None:
                 facts.status, facts.error_type = "error", self._failed
@@ -75,8 +84,19 @@ class ProgramRun:
         self._write(StepEvent(kind, payload, self.id, None, self.turn, None, trace, None))
 
 
-def take(program: ProgramRun | None, is_root: bool, kind: str | None, facts: Facts) -> None:
-    """A model or tool call that nothing is around belongs to the run of the program, unless it was given another one."""
-    if program is not None and is_root and kind in (Kind.MODEL, Kind.TOOL) and facts.run_id in (None, program.id):
+def stands_alone(entry: OpenSpan) -> bool:
+    """Whether nothing that is a run of its own is around a span, or is the span: no agent, no step of one, no request that
+    this process serves, no span of another process."""
+    top = entry
+    for one in (entry, *entry.ancestors()):
+        if one.kind in (Kind.AGENT, Kind.STEP):
+            return False
+        top = one
+    return top.is_root and getattr(top.span, "kind", None) not in _SERVING
+
+
+def take(program: ProgramRun | None, is_alone: bool, kind: str | None, facts: Facts) -> None:
+    """A model or tool call that stands alone belongs to the run of the program, unless it was given another one."""
+    if program is not None and is_alone and kind in (Kind.MODEL, Kind.TOOL) and facts.run_id in (None, program.id):
         program.begin()
         facts.run_id, facts.turn_id = program.id, facts.turn_id or program.turn

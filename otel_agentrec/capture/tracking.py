@@ -20,7 +20,7 @@ from otel_agentrec.capture.guard import Counters, Notices
 from otel_agentrec.capture.logs import LogTracker
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.opening import Key, OpenSpan, OpenTable, Place, RecentKeys
-from otel_agentrec.capture.program import ProgramRun, take
+from otel_agentrec.capture.program import ProgramRun, stands_alone, take
 from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.facts import Facts, Kind
@@ -175,7 +175,7 @@ class Tracker:
         handed.apply(entry.key, facts)
         if kind == Kind.MODEL and facts.asked is not None:  # a call that never ends is known by its key too
             self._keys.add(kind, facts)
-        take(self.program, entry.is_root, kind, facts)
+        take(self.program, stands_alone(entry), kind, facts)
         name = facts.agent_name if kind == Kind.AGENT else facts.tool_name
         entry.place = Place(name, facts.tool_call_id, facts.run_id, facts.session_id)
         self._write(self._placed(steps.started_event(view, kind, facts, entry.path(), entry.outermost), view), None)
@@ -399,7 +399,7 @@ class Tracker:
         handed.apply(entry.key, facts)
         if entry.completion:
             fill(facts, entry.completion)
-        take(self.program, entry.is_root, entry.kind, facts)
+        take(self.program, stands_alone(entry), entry.kind, facts)
 
     # --- both ---------------------------------------------------------------------------------------------------------
 

@@ -43,6 +43,11 @@ __all__ = ["command"]
     multiple=True,
     help="With --resume: a path of the model's requests that can't change the answer ($.metadata.id). May be repeated.",
 )
+@click.option(
+    "--retries",
+    type=click.Choice(["replay", "collapse"]),
+    help="With --resume: answer failed attempts as they were, or leave them and their waiting out.  [default: replay]",
+)
 @click.argument("cmd", metavar="-- CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def command(
@@ -53,6 +58,7 @@ def command(
     on_divergence: str | None,
     rerun_tools: str | None,
     inert: tuple[str, ...],
+    retries: str | None,
     cmd: tuple[str, ...],
 ) -> None:
     """Run a Python program with recording on; its code need not change.
@@ -70,7 +76,13 @@ def command(
     from otel_agentrec.errors import UsageError
 
     if recording is None:
-        given = {"--run": run_id, "--on-divergence": on_divergence, "--rerun-tools": rerun_tools, "--inert": inert}
+        given = {
+            "--run": run_id,
+            "--on-divergence": on_divergence,
+            "--rerun-tools": rerun_tools,
+            "--inert": inert,
+            "--retries": retries,
+        }
         for name, value in given.items():
             if value:
                 raise UsageError(f"{name} is for resuming", "give --resume RECORDING too")
@@ -96,5 +108,6 @@ def command(
         "OTEL_AGENTREC_ON_DIVERGENCE": on_divergence,
         "OTEL_AGENTREC_RERUN_TOOLS": rerun_tools,
         "OTEL_AGENTREC_INERT": ",".join(inert),
+        "OTEL_AGENTREC_RETRIES": retries,
     }
     ctx.exit(run_command(list(cmd), Path(recording), more={key: value for key, value in told.items() if value}))

@@ -64,6 +64,7 @@ def _resume(settings: Settings, is_the_command: bool) -> None:
             live=settings.on_divergence == "live",
             rerun_tools=settings.rerun_tools,
             inert=settings.inert,
+            collapse=settings.retries == "collapse",
         )
     except AgentRecError as error:
         if is_the_command:

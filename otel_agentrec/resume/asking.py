@@ -9,13 +9,13 @@ from otel_agentrec.intercept.protocol import ToolAnswerer
 from otel_agentrec.intercept.recording_tools import RecordingTools
 from otel_agentrec.resume.attempt import attempt_at
 from otel_agentrec.resume.cache import ResumeCache
-from otel_agentrec.resume.resuming_tools import ResumingTools
+from otel_agentrec.resume.prompted_run import PromptedRun
 from otel_agentrec.settings import Settings
 
-__all__ = ["Asking"]
+__all__ = ["Asking", "resumed_at"]
 
 _RECORDING = RecordingTools()
-_RESUMING: dict[tuple[str, str], ResumingTools] = {}
+_RESUMING: dict[tuple[str, str], PromptedRun] = {}
 
 
 class Asking:
@@ -46,6 +46,15 @@ def _resuming(recording: str | None, run: str | None) -> ToolAnswerer:
         recording, run = settings.resume, settings.resume_run
     if recording is None or not settings.enabled:
         return _RECORDING
+    return resumed_at(recording, run, live=settings.on_divergence == "live")
+
+
+def resumed_at(recording: str, run: str | None, *, live: bool = False) -> PromptedRun:
+    """Who answers the calls of the run that is resumed: one in this process.
+
+    Raises:
+        LedgerUnavailable: it can't be resumed.
+    """
     try:
         attempt = attempt_at(recording, run)
     except AgentRecError as error:  # a framework would tell it to the model, which would call again
@@ -53,5 +62,5 @@ def _resuming(recording: str | None, run: str | None) -> ToolAnswerer:
     key = (str(attempt.directory), attempt.root)
     known = _RESUMING.get(key)
     if known is None or known.attempt is not attempt:
-        known = _RESUMING[key] = ResumingTools(attempt)
+        known = _RESUMING[key] = PromptedRun(attempt, live=live)
     return known

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from otel_agentrec.errors import RecordingBusy, UsageError
+from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.effects import EffectEvents
 from otel_agentrec.nodes.fold import View
@@ -29,7 +30,8 @@ _STOPS = frozenset(
 class Resumable:
     """One root of a recording. ``runs``: its attempts, the first one first; ``agent`` and ``session`` of the first.
 
-    ``stopped``: ids of runs that were stopped, so they did not come to a good end whatever their agents told.
+    ``stopped``: ids of runs that did not come to a good end whatever their spans tell: they were stopped; or no agent's span
+    tells of an end, and their process did not come to a good end either.
     ``has_calls``: calls of it were intercepted, so that there is something to go on from. Telemetry may tell the same story a
     second time, in a trace of its own (LangChain's callbacks): nothing was asked in that.
     """
@@ -38,6 +40,10 @@ class Resumable:
     runs: tuple[Run, ...]
     stopped: frozenset[str] = frozenset()
     has_calls: bool = True
+    is_echo: bool = False
+    """No call of it was intercepted, but calls of another run of the same process were: it is that one's story once more."""
+    alive: frozenset[str] = frozenset()
+    """Ids of runs without an agent whose process is still running, so that they may go on."""
 
     @property
     def agent(self) -> str | None:
@@ -50,7 +56,10 @@ class Resumable:
     @property
     def status(self) -> str:
         """Of the last attempt; ``open`` while any of them lives."""
-        return "open" if any(run.status == "open" for run in self.runs) else self.runs[-1].status
+        if any(run.status == "open" or run.id in self.alive for run in self.runs):
+            return "open"
+        last = self.runs[-1]
+        return "interrupted" if last.status == "ok" and not self.is_finished else last.status
 
     @property
     def is_finished(self) -> bool:
@@ -62,6 +71,7 @@ def resumables(recording: Recording, view: View) -> list[Resumable]:
     """All roots of a recording with their attempts, the earliest first."""
     ledger = EffectEvents()
     stopped: set[str] = set()
+    failed: set[str] = set()
     asked = {wire.run or view.run_of_wire(wire) for wire in view.wires}
     for stream in recording.streams():
         for event in stream.events():
@@ -71,19 +81,47 @@ def resumables(recording: Recording, view: View) -> list[Resumable]:
                 asked.add(event.payload.get("root"))
             elif event.type == "ERROR" and event.payload.get("errorType") in _STOPS and event.run is not None:
                 stopped.add(event.run)
+            elif event.type == "ERROR" and event.run is None and event.session is None:
+                failed.add(stream.name)
+        if not stream.sealed:
+            failed.add(stream.name)
+    streams, agents = _streams(view)
+    alone = {run: where for run, where in streams.items() if run not in agents and run in asked}
+    stopped.update(run for run, where in alone.items() if not where.isdisjoint(failed))
+    alive = {stream.name for stream in recording.streams() if stream.name in failed and stream.is_live()}
     lineages = ledger.lineages
     by_root: dict[str, list[Run]] = {}
     for run in view.runs:
         by_root.setdefault(lineages.root(run.id), []).append(run)
+    told = {stream for run in asked if run in streams for stream in streams[run]}
+
+    def has_calls(root: str) -> bool:
+        return root in asked or any(run.id in asked for run in by_root[root])
+
     return [
         Resumable(
             root,
             tuple(sorted(runs, key=lambda run: (run.id != root, run.started_ms or 0))),
             frozenset(stopped),
-            root in asked or any(run.id in asked for run in runs),
+            has_calls(root),
+            is_echo=not has_calls(root)
+            and any(not streams[run.id].isdisjoint(told) for run in runs if run.id in streams),
+            alive=frozenset(run for run, where in alone.items() if not where.isdisjoint(alive)),
         )
         for root, runs in by_root.items()
     ]
+
+
+def _streams(view: View) -> tuple[dict[str, set[str]], set[str]]:
+    """The streams of each run, and the runs with an agent's span. Of one without, all that tells of its end is its process."""
+    streams: dict[str, set[str]] = {}
+    agents: set[str] = set()
+    for s in view.spans():
+        run = view.run(s)
+        streams.setdefault(run, set()).add(s.stream)
+        if s.kind == Kind.AGENT:
+            agents.add(run)
+    return streams, agents
 
 
 def choose_root(found: list[Resumable], where: str, run: str | None = None) -> Resumable:
@@ -107,7 +145,7 @@ def choose_root(found: list[Resumable], where: str, run: str | None = None) -> R
             raise UsageError(f"{len(meant)} runs begin with {run!r} in {where}", see)
         (one,) = meant
     else:
-        unfinished = [one for one in found if not one.is_finished]
+        unfinished = [one for one in found if not one.is_finished and not one.is_echo]
         open_ones = [one for one in unfinished if one.status != "open"] or unfinished
         if len(open_ones) > 1:
             open_ones = [one for one in open_ones if one.has_calls] or open_ones

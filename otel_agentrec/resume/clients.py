@@ -12,6 +12,10 @@ calls that come at once are one call.
 streamed comes in one piece per thing said. Where a stream of this prompt broke off before, a ``restart`` piece tells the
 listener so before the first live one. A stream that does not come to its end is not kept.
 
+**A run that is resumed** (a cache made by ``from_recording``, while something records): each recorded answer is handed out
+once, in its lane; as long as there are some left, a prompt that was not recorded stops the run (``ResumeDivergence``) instead
+of reaching the delegate, unless ``OTEL_AGENTREC_ON_DIVERGENCE=live``.
+
 **Tools**: while something records, a call that is made is an entry of the effect ledger too, so that it is known to have begun
 even when the process dies before it ends.
 """
@@ -19,7 +23,7 @@ even when the process dies before it ends.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -35,6 +39,7 @@ from otel_agentrec.capture.placing import place_of_call
 from otel_agentrec.capture.recorders import recorder_in_use
 from otel_agentrec.clients.answers import chunks_of_result
 from otel_agentrec.errors import RunStopped
+from otel_agentrec.intercept.active import ACTIVE
 from otel_agentrec.intercept.tools.point import Point, Seen
 from otel_agentrec.prompts import (
     AgentModelChunk,
@@ -48,8 +53,10 @@ from otel_agentrec.prompts import (
     ToolExecutor,
 )
 from otel_agentrec.records import NodeType
-from otel_agentrec.resume.asking import Asking
+from otel_agentrec.resume.asking import Asking, resumed_at
 from otel_agentrec.resume.cache import ResumeCache
+from otel_agentrec.resume.prompted_run import PromptedRun
+from otel_agentrec.settings import Settings
 
 __all__ = [
     "AsyncResumableModelClient",
@@ -70,7 +77,7 @@ class ResumableModelClient:
         self.cache = cache
 
     def create(self, prompt: AgentPrompt) -> AgentModelResult:
-        """The recorded answer, else the delegate's."""
+        """The recorded answer, else the delegate's. Raises as :meth:`create_stream`."""
 
         asked: list[bool] = []
 
@@ -79,13 +86,21 @@ class ResumableModelClient:
             with _asked(prompt):
                 return self.delegate.create(prompt)
 
+        if (run := _resumed(self.cache)) is not None:
+            known = _known(run, self.cache, prompt)
+            return ask() if known is None else known
         result = self.cache.answer_model(prompt, ask)
         if not asked:
             _answered(self.cache)
         return result
 
     def create_stream(self, prompt: AgentPrompt, listener: ModelStreamListener | None = None) -> AgentModelResult:
-        """The recorded answer, told to ``listener`` as it came; else the delegate's, piece by piece."""
+        """The recorded answer, told to ``listener`` as it came; else the delegate's, piece by piece.
+
+        Raises:
+            ResumeDivergence: the cache resumes a run, which has recorded answers left and did not ask this.
+            UnknownOutcomeError: the cache resumes a run, which has effects of unknown outcome.
+        """
         hearing = _Hearing(listener)
 
         def ask() -> AgentModelResult:
@@ -100,9 +115,14 @@ class ResumableModelClient:
                 self.cache.record_cut_stream(prompt, hearing.text)
                 raise
 
-        result = self.cache.answer_model(prompt, ask)
+        if (run := _resumed(self.cache)) is not None:
+            known = _known(run, self.cache, prompt)
+            result = ask() if known is None else known
+        else:
+            result = self.cache.answer_model(prompt, ask)
+            if not hearing.is_live:
+                _answered(self.cache)
         if not hearing.is_live:
-            _answered(self.cache)
             for chunk in _replayed(result):
                 if listener is not None:
                     listener.on_chunk(chunk)
@@ -126,6 +146,9 @@ class AsyncResumableModelClient:
             with _asked(prompt):
                 return await self.delegate.create(prompt)
 
+        if (run := _resumed(self.cache)) is not None:
+            known = _known(run, self.cache, prompt)
+            return await ask() if known is None else known
         result = await self.cache.answer_model_async(prompt, ask)
         if not asked:
             _answered(self.cache)
@@ -147,9 +170,14 @@ class AsyncResumableModelClient:
                 self.cache.record_cut_stream(prompt, hearing.text)
                 raise
 
-        result = await self.cache.answer_model_async(prompt, ask)
+        if (run := _resumed(self.cache)) is not None:
+            known = _known(run, self.cache, prompt)
+            result = await ask() if known is None else known
+        else:
+            result = await self.cache.answer_model_async(prompt, ask)
+            if not hearing.is_live:
+                _answered(self.cache)
         if not hearing.is_live:
-            _answered(self.cache)
             for chunk in _replayed(result):
                 await _told(listener, chunk)
         return result
@@ -272,13 +300,30 @@ async def _told(listener: ModelStreamListener | None, chunk: AgentModelChunk) ->
             await heard
 
 
-def _answered(cache: ResumeCache) -> None:
+def _resumed(cache: ResumeCache) -> PromptedRun | None:
+    """The run that a cache resumes; None when it resumes none, or nothing records, or answers are given further below."""
+    if cache.recording is None or ACTIVE.models is not None or recorder_in_use() is None:
+        return None
+    return resumed_at(cache.recording, cache.run, live=Settings.load().on_divergence == "live")
+
+
+def _known(run: PromptedRun, cache: ResumeCache, prompt: AgentPrompt) -> AgentModelResult | None:
+    found = run.answer_prompt(prompt, cache.inert)
+    cache.count(NodeType.MODEL, hit=found is not None)
+    if found is None:
+        return None
+    result, origin = found
+    _answered(cache, origin)
+    return result
+
+
+def _answered(cache: ResumeCache, origin: Mapping[str, Json] | None = None) -> None:
     """The model span around this call was answered without a model: what records it is told, so that it costs nothing."""
     recorder, span = recorder_in_use(), trace.get_current_span()
     attributes = getattr(span, "attributes", None) or {}
     if recorder is None or not span.is_recording() or attributes.get("gen_ai.operation.name") not in _ASKING:
         return
-    told = {"cache": cache.match, "run": cache.run}
+    told = {"cache": cache.match, "run": cache.run, **(origin or {})}
     from_ = {key: value for key, value in told.items() if value is not None}
     PROCESS.run("a cached answer", lambda: effect_log(recorder).answered(place_of_call(recorder), None, from_))
 

@@ -7,7 +7,7 @@ before anything was redacted); all others are made anew from the recorded reques
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +62,13 @@ class _Call:
 
 
 def recorded_calls(
-    recording: Recording, root: str | None, ring: KeyRing, inert: Iterable[str] = (), view: View | None = None
+    recording: Recording,
+    root: str | None,
+    ring: KeyRing,
+    inert: Iterable[str] = (),
+    view: View | None = None,
+    *,
+    runs: Sequence[str] | None = None,
 ) -> list[Recorded]:
     """The calls of one run over all its attempts, in the order in which they began.
 
@@ -72,8 +78,9 @@ def recorded_calls(
     Args:
         root: id of the run's root; None: all runs, the lane's roots not told apart.
         view: the fold of the recording, where it was made already.
+        runs: ids of the attempts that count; default: all of the root.
     """
-    return _Reading(recording, root, ring, tuple(inert), view or fold(recording)).calls()
+    return _Reading(recording, root, ring, tuple(inert), view or fold(recording)).calls(runs)
 
 
 class _Reading:
@@ -85,8 +92,9 @@ class _Reading:
         self._lineages = events.lineages
         self._wires = dict(_wires(recording))
 
-    def calls(self) -> list[Recorded]:
-        runs = None if self._root is None else self._lineages.runs(self._root)
+    def calls(self, runs: Sequence[str] | None = None) -> list[Recorded]:
+        if runs is None and self._root is not None:
+            runs = self._lineages.runs(self._root)
         attempts = {run: n for n, run in enumerate(runs or ())}
         tools: list[tuple[_Call, NodeIoRecord]] = []
         found: list[_Call] = []

@@ -1,57 +1,39 @@
-"""An unchanged program that is resumed: who answers its model calls and its tool calls (design: 4-resume-replay).
-
-One lane after the other comes to its frontier: as long as recorded answers of its model are left, nothing of it happens for
-real. A model call that finds none of them, or a tool that was not recorded, has left the recorded course: the run stops, or
-goes on for real where ``--on-divergence=live`` allows it.
-"""
+"""An unchanged program that is resumed: who answers its model calls on the wire, and its tool calls."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
-from otel_agentrec.capture.effects import EffectLog, effect_log
-from otel_agentrec.capture.placing import CallPlace, place_of_call
 from otel_agentrec.capture.recorder import Recorder
-from otel_agentrec.capture.recorders import recorder_in_use
-from otel_agentrec.errors import AgentRecError, LedgerUnavailable, ResumeDivergence, RunStopped, ToolNotIntercepted
+from otel_agentrec.errors import ToolNotIntercepted
 from otel_agentrec.intercept.declared import is_declared
 from otel_agentrec.intercept.install import covered_tools
-from otel_agentrec.intercept.protocol import PASS, ModelRequest, Pass, RecordedResponse, ToolOutcome
-from otel_agentrec.intercept.recording_tools import Asked, RecordingTools
-from otel_agentrec.intercept.stopped import STOPPED
-from otel_agentrec.intercept.unknown import UnknownEffect
-from otel_agentrec.nodes.effects import NOT_BEGUN
+from otel_agentrec.intercept.protocol import PASS, ModelRequest, Pass, RecordedResponse
 from otel_agentrec.nodes.fold import View
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.nodes.wire import WireRecord, record_of_wire
-from otel_agentrec.nodes.wires import Wire
 from otel_agentrec.resume.asked_tools import asked_tools
 from otel_agentrec.resume.attempt import Attempt
+from otel_agentrec.resume.course import Course
 from otel_agentrec.resume.requests import WireRequest, asked_model
-from otel_agentrec.resume.resuming_tools import ResumingTools
-from otel_agentrec.resume.tape import Answered, Miss, Tape
-from otel_agentrec.resume.whymiss import MissReport
+from otel_agentrec.resume.tape import Recorded, Tape
 from otel_agentrec.resume.wire_tape import recorded_calls
 
 __all__ = ["ALL", "ResumedModels", "ResumedRun"]
 
-Json = Any
 ALL = "all"
 """As the only name of ``rerun_tools``: any tool may run that nobody intercepts."""
 
 
-class ResumedRun(ResumingTools):
+class ResumedRun(Course):
     """Answers the model calls and the tool calls of one attempt. Any thread may ask.
 
     Args:
-        attempt: the run that is gone on with.
-        live: go on for real in a lane that has left the recorded course; the run stops there otherwise.
+        attempt, live, recorder: see :class:`~otel_agentrec.resume.course.Course`.
         rerun_tools: names of tools that may run though nobody intercepts them; or only ``all``.
         inert: paths of request bodies that can't change an answer.
-        recorder: that of this process; default: the one that is in use when a call comes.
+        collapse: answer a call that its client had to make again (429s) with its last answer only.
     """
 
     def __init__(
@@ -61,68 +43,29 @@ class ResumedRun(ResumingTools):
         live: bool = False,
         rerun_tools: Iterable[str] = (),
         inert: Iterable[str] = (),
+        collapse: bool = False,
         recorder: Recorder | None = None,
     ) -> None:
-        super().__init__(attempt, recorder, self._may_run_tool)
-        self.answered_calls = 0
-        """Model calls that were answered from the recording."""
-        self._live = live
+        super().__init__(attempt, live=live, inert=inert, recorder=recorder)
         self._rerun = frozenset(rerun_tools)
-        self._inert = tuple(inert)
-        self._tape = Tape((), KeyRing.random(), self._inert)
+        self._collapse = collapse
         self._view: View | None = None
-        self._left: set[str] = set()
-        self._lanes = threading.Lock()
         attempt.on_join.append(self._joined)
-
-    # --- models -------------------------------------------------------------------------------------------------------
 
     def answer_model(self, request: ModelRequest) -> RecordedResponse | Pass:
         """The recorded answer; PASS where the call is to be made.
 
         Raises:
-            ResumeDivergence: the run has left the recorded course.
             ToolNotIntercepted: the answer asks for a tool that would run for real.
-            UnknownOutcomeError: the call would be the first one that is made, and there are effects of unknown outcome.
-            RunStopped: the run was stopped for any reason.
+            RunStopped: see :meth:`~otel_agentrec.resume.course.Course.ask`.
         """
-        recorder = self._recorder if self._recorder is not None else recorder_in_use()
-        if recorder is None or recorder.is_closed:
-            raise LedgerUnavailable("a run is resumed, and nothing records it", "otel-agentrec run --resume records it")
-        log = effect_log(recorder)
-        place = place_of_call(recorder)
-        try:
-            is_ours = self.attempt.is_of(place, log)
-        except AgentRecError as error:
-            raise STOPPED.stop(self.attempt.root, LedgerUnavailable(str(error), error.hint)) from error
-        if not is_ours:
-            return PASS
-        root = self.attempt.root
-        STOPPED.check(root)
-        try:
-            return self._answer(request, place, log)
-        except RunStopped as error:
-            if root not in STOPPED:
-                log.stopped(place, error)
-            raise STOPPED.stop(root, error) from error.__cause__
+        wire = WireRequest(request.method, request.path, request.body, request.api, request.headers.get("content-type"))
+        found = self.ask(lambda: asked_model(wire), self._handed_out)
+        return PASS if found is None else found
 
-    def _answer(self, request: ModelRequest, place: CallPlace, log: EffectLog) -> RecordedResponse | Pass:
-        lane = place.lane.text
-        asked = asked_model(
-            WireRequest(request.method, request.path, request.body, request.api, request.headers.get("content-type"))
-        )
-        found = self._tape.model(lane, asked)
-        if isinstance(found, Answered):
-            return self._handed_out(found.call.answer)
-        if not found.frontier:
-            self._diverged(lane, found)
-        if lane in self._left:
-            self._say(log, lane, "the model is asked")
-        self.before_real(log)
-        return PASS
-
-    def _handed_out(self, wire: Wire) -> RecordedResponse:
+    def _handed_out(self, call: Recorded) -> RecordedResponse:
         assert self._view is not None
+        wire = call.answer
         told = record_of_wire(self._view, wire)
         self._check_tools(told)
         origin = {
@@ -132,7 +75,6 @@ class ResumedRun(ResumingTools):
             "seq": wire.place.seq,
             "span": wire.span or None,
         }
-        self.answered_calls += 1
         return replace(told.response, origin={key: value for key, value in origin.items() if value is not None})
 
     def _check_tools(self, told: WireRecord) -> None:
@@ -147,67 +89,10 @@ class ResumedRun(ResumingTools):
                 f"decorate it with @resumable_tool, or, where that does no harm, allow it: --rerun-tools {','.join(names)}",
             )
 
-    def _diverged(self, lane: str, miss: Miss) -> None:
-        if not self._live:
-            if miss.unfit is not None:
-                what = f"the model is asked in {_named(lane)} what is recorded, but {miss.unfit}: it is not handed out"
-                raise ResumeDivergence(what, _hint(None))
-            raise ResumeDivergence(_told("the model is asked", lane, miss.report), _hint(miss.report))
-        self._leave(lane)
-
-    def _leave(self, lane: str) -> None:
-        with self._lanes:
-            self._tape.leave(lane)
-            self._left.add(lane)
-
-    # --- tools --------------------------------------------------------------------------------------------------------
-
-    def found(self, asked: Asked) -> ToolOutcome | UnknownEffect | None:
-        lane = asked.place.lane.text
-        if lane not in self._left or asked.root != self.attempt.root or asked.place.run != self.attempt.run:
-            return super().found(asked)
-        known = RecordingTools.found(self, asked)
-        if known is not None:
-            return known
-        left = [
-            effect
-            for effect in self.attempt.ledger.left(asked.call.name, lane)
-            if effect.effect not in (False, "container") and effect.state != NOT_BEGUN
-        ]
-        if left and asked.effect is True:
-            error = self._error(asked.log, left)
-            error.args = (
-                f"after the run has left the recorded course, {asked.call.name} may be what was done before: {error}",
-            )
-            raise error
-        self._say(asked.log, lane, f"the tool {asked.call.name} runs")
-        self.before_real(asked.log)
-        return None
-
-    def _may_run_tool(self, asked: Asked) -> None:
-        lane = asked.place.lane.text
-        if self._tape.frontier(lane):
-            return
-        if not self._live:
-            (following, *_) = self._tape.waiting(lane)
-            raise ResumeDivergence(
-                f"the tool {asked.call.name} is called in {_named(lane)} as it was not in the recorded run, which asked its "
-                f"model next ({following.label})",
-                _hint(None),
-            )
-        self._leave(lane)
-        self._say(asked.log, lane, f"the tool {asked.call.name} runs")
-
-    # --- inside -------------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _say(log: EffectLog, lane: str, what: str) -> None:
-        log.recorder.notices.say(f"resume: {_named(lane)} has left the recorded course; {what} for real")
-
     def _joined(self, attempt: Attempt, view: View) -> None:
         runs = [run.id for run in attempt.chosen.runs]
         ring = KeyRing.of(attempt.directory)
-        calls = recorded_calls(view, runs, attempt.ledger.effects, ring, self._inert)
+        calls = recorded_calls(view, runs, attempt.ledger.effects, ring, self._inert, collapse=self._collapse)
         self._view, self._tape = view, Tape(calls, ring, self._inert)
 
 
@@ -219,19 +104,3 @@ class ResumedModels:
 
     def answer(self, request: ModelRequest) -> RecordedResponse | Pass:
         return self.run.answer_model(request)
-
-
-def _named(lane: str) -> str:
-    return lane or "the run"
-
-
-def _told(what: str, lane: str, report: MissReport) -> str:
-    step = f" (step {report.step})" if report.step is not None else ""
-    lines = "; ".join(line.strip() for line in report.lines())
-    return f"{what} in {_named(lane)} for something else than in the recorded run{step}: {lines}"
-
-
-def _hint(report: MissReport | None) -> str:
-    inert = " ".join(f"--inert '{entry}'" for entry in report.heal) if report is not None else ""
-    first = f"what can't change the answer may differ: {inert}; " if inert else ""
-    return f"{first}--on-divergence=live goes on for real from here"

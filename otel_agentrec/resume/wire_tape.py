@@ -48,7 +48,13 @@ class RecordedRequest:
 
 
 def recorded_calls(
-    view: View, runs: Sequence[str], effects: Iterable[Effect], ring: KeyRing, inert: Sequence[str] = ()
+    view: View,
+    runs: Sequence[str],
+    effects: Iterable[Effect],
+    ring: KeyRing,
+    inert: Sequence[str] = (),
+    *,
+    collapse: bool = False,
 ) -> list[Recorded]:
     """The calls of these runs, ``answer`` of each its :class:`Wire`, in the order in which they began.
 
@@ -56,6 +62,7 @@ def recorded_calls(
         runs: ids of all attempts of one run, the first one first.
         effects: of all attempts: a run that began one has gone past the model calls before it.
         ring, inert: under which keys are made.
+        collapse: leave out attempts that were made again (429s): their answer is that of the last one.
     """
     number = {run: n for n, run in enumerate(runs)}
     placed: list[tuple[int, str, Wire]] = []
@@ -75,10 +82,12 @@ def recorded_calls(
         if effect.run in number:
             key = number[effect.run], effect.lane
             latest[key] = max(latest.get(key, 0), effect.started_ms * 1_000_000)
+    real = [one for one in placed if one[2].answered_from is None and one[2].wire_id not in dead]
+    if collapse:
+        last = {wire.call: wire for *_, wire in sorted(real, key=lambda one: one[2].order)}
+        real = [one for one in real if last[one[2].call] is one[2]]
     calls = []
-    for n, lane, wire in placed:
-        if wire.answered_from is not None or wire.wire_id in dead:
-            continue
+    for n, lane, wire in real:
         past = latest[n, lane] > wire.started or any(a > n and there == lane for a, there, _ in placed)
         calls.append(recorded_call(view, wire, lane, records.get(wire.wire_id), past, ring, tuple(inert)))
     return calls

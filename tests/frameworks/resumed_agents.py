@@ -1,6 +1,8 @@
 """The six steps of ``tests/resume/unchanged.py`` as an agent of a framework: its tools are plain functions of the framework.
 
 python resumed_agents.py EFFECTS KILL_AT FRAMEWORK [stream]
+
+KILL_AT ``model:N`` is not for the program: it is killed from outside while its request N is under way.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,10 +27,14 @@ MODEL_CALLS = len(STEPS) + 1
 ANSWER = "All orders are charged."
 
 
-def script() -> list[Turn]:
-    """Which turn answers is told by how far the conversation is, so a call that is repeated gets an answer too."""
+def script(words: str = "") -> list[Turn]:
+    """Which turn answers is told by how far the conversation is, so a call that is repeated gets an answer too.
+
+    Args:
+        words: said before the tool calls.
+    """
     turns = [
-        Turn(tool_calls=[Call("charge", {"order": o}, f"call_{o}") for o in orders], when=When(step=n), times=0)
+        Turn(words, tool_calls=[Call("charge", {"order": o}, f"call_{o}") for o in orders], when=When(step=n), times=0)
         for n, orders in enumerate(STEPS, 1)
     ]
     return [*turns, Turn(ANSWER, when=When(step=MODEL_CALLS), times=0)]
@@ -68,10 +73,26 @@ class Shop:
         }
         argv = [self.launcher, "-m", "otel_agentrec", "run", *options, "--", *self.program]
         argv += [str(self.where / "effects"), kill_at, *self.words]
-        done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=120)
+        if kill_at.startswith("model:"):
+            done = self._killed_while_asking(argv, environ, int(kill_at.partition(":")[2]))
+        else:
+            done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=120)
         if kill_at != "never":
             assert done.returncode == -signal.SIGKILL, done.stderr
         return done
+
+    def _killed_while_asking(
+        self, argv: list[str], environ: dict[str, str], step: int
+    ) -> subprocess.CompletedProcess[str]:
+        """SIGKILL while the model has got a request and does not answer it."""
+        held = Turn("too late", end="hang", when=When(step=step))
+        self.model.script.answer_next(held)
+        with subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+            while child.poll() is None and not any(request.turn is held for request in self.model.requests):
+                time.sleep(0.02)
+            child.kill()
+            out, err = child.communicate(timeout=60)
+        return subprocess.CompletedProcess(argv, child.returncode, out, err)
 
     def effects(self) -> dict[str, int]:
         """How often each effect happened."""

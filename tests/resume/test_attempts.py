@@ -119,6 +119,22 @@ def test_a_second_telling_of_the_run_without_any_call_is_not_meant(tmp_path: Pat
     assert shop.effects == ["a", "b"]
 
 
+def test_what_callbacks_told_of_a_finished_run_is_not_resumed(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+
+    @resumable_tool
+    def pay(order: str) -> str:
+        return f"paid {order}"
+
+    with pytest.raises(RuntimeError), configure(shop.where):
+        with agent_run("shop"):
+            pay("a")
+        with agent_run("as callbacks tell it"):
+            raise RuntimeError("cut off")
+    with pytest.raises(UsageError, match="did not come to its end"):
+        Attempt(shop.where)
+
+
 def test_an_agent_that_does_not_tell_its_name_is_called_as_its_span_is(tmp_path: Path) -> None:
     from opentelemetry import trace
 

@@ -2,7 +2,7 @@
 
     python unchanged.py EFFECTS KILL_AT [WORD ...]
 
-KILL_AT as in ``agent.py``. Words: ``async``, ``stream``; ``agent`` (its calls stand in the span of an agent); ``bare`` (its tools are
+KILL_AT as in ``agent.py``. Words: ``async``, ``stream``; ``agent`` (its calls stand in the span of an agent); ``span`` (in one that tells nothing of agents); ``bare`` (its tools are
 not decorated); ``clock`` (what it tells the model is never the same); ``swallow`` and ``hard`` (it ends with code 0 whatever comes,
 the second by ``os._exit``).
 """
@@ -99,6 +99,10 @@ def main() -> None:
         from otel_agentrec import agent_run
 
         around = agent_run("shop", session_id="s-1")
+    elif "span" in WORDS:
+        from opentelemetry import trace
+
+        around = trace.get_tracer("shop").start_as_current_span("open the shop")
     with around:
         asyncio.run(with_tasks()) if "async" in WORDS else plain()
 

@@ -18,6 +18,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 
 from otel_agentrec.capture.opening import Key, OpenSpan
+from otel_agentrec.capture.program import stands_alone
 from otel_agentrec.capture.spans import SpanView
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.wire import ladder
@@ -262,7 +263,8 @@ class WireRecorder:
         event = StepEvent("WIRE_RECORDED", payload, run=self._run_id)
         span, entry = attempt.request.span, attempt.owner or attempt.entry
         program = self._tracker.program
-        if program is not None and span is None and attempt.named is None:
+        is_alone = span is None if entry is None else stands_alone(entry)
+        if program is not None and is_alone and attempt.named is None:
             event.run = program.id
         if attempt.owner is not None:
             event.trace = {"traceId": f"{attempt.owner.key[0]:032x}", "spanId": attempt.owner.span_id}

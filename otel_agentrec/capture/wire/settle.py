@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from otel_agentrec.capture.completions import Completion
 from otel_agentrec.capture.emit_block import SCOPE
 from otel_agentrec.capture.opening import Key, OpenSpan
-from otel_agentrec.capture.program import take
+from otel_agentrec.capture.program import stands_alone, take
 from otel_agentrec.capture.spans import SpanView
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.wire import ladder, own
@@ -216,7 +216,8 @@ class Settler:
         span_id = f"{key[1]:016x}" if key else secrets.token_hex(8)
         if key is None or not self._tracker.has_seen(key):
             view = own.view_of(attempt, facts, trace_id, span_id)
-            take(self._tracker.program, above is None, Kind.MODEL, facts)
+            is_alone = above is None or (attempt.entry is not None and stands_alone(attempt.entry))
+            take(self._tracker.program, is_alone, Kind.MODEL, facts)
             if not self._content:
                 for name in (*_CONTENT, "error_message"):
                     setattr(facts, name, None)

@@ -1,0 +1,95 @@
+"""A run that a program resumes itself, with clients that know its prompts: who answers them, and its tool calls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from otel_agentrec.clients.answers import result_of_record
+from otel_agentrec.intercept.tools.raised import RecordedToolError, error_again
+from otel_agentrec.journal.reader import Recording
+from otel_agentrec.nodes.keys import KeyRing
+from otel_agentrec.prompts import AgentModelResult, AgentPrompt
+from otel_agentrec.records import NodeIoRecord, NodeType
+from otel_agentrec.resume.attempt import Attempt
+from otel_agentrec.resume.course import Course
+from otel_agentrec.resume.recorded import recorded_calls
+from otel_agentrec.resume.requests import asked_model
+from otel_agentrec.resume.results import lost_answer
+from otel_agentrec.resume.tape import Outcome, Recorded, Tape
+
+__all__ = ["PromptedRun", "RecordedModelError"]
+
+Json = Any
+
+
+class RecordedModelError(Exception):
+    """A model call failed in the recorded run with an exception whose class this process does not have."""
+
+
+class PromptedRun(Course):
+    """The tool calls of an attempt, and the prompts of its :class:`~otel_agentrec.resume.clients.ResumableModelClient`.
+
+    Only a lane in which such a client was asked has a course to keep to: of a program that asks its model in another way
+    no answers are handed out, so that it never comes to their end.
+
+    Args:
+        attempt, live: see :class:`~otel_agentrec.resume.course.Course`.
+    """
+
+    def __init__(self, attempt: Attempt, *, live: bool = False) -> None:
+        super().__init__(attempt, live=live)
+        self._calls: list[Recorded] | None = None
+        self._kept: set[str] = set()
+
+    def answer_prompt(
+        self, prompt: AgentPrompt, inert: tuple[str, ...] = ()
+    ) -> tuple[AgentModelResult, dict[str, Json]] | None:
+        """The recorded result of a prompt, and where it stands; None where the model is to be asked.
+
+        Args:
+            inert: paths of prompts that can't change an answer; those of the first call count.
+
+        Raises:
+            Exception: the recorded call failed, and the run went past that: the same error.
+            RunStopped: see :meth:`~otel_agentrec.resume.course.Course.ask`.
+        """
+        if self._calls is None:
+            self._inert = inert
+        found = self.ask(lambda: asked_model(prompt), lambda call: call)
+        if found is None:
+            return None
+        record: NodeIoRecord = found.answer
+        if found.outcome is Outcome.FAILED:
+            raise _error(record)
+        return result_of_record(record), {"run": record.run_id, "node": record.node_id}
+
+    def tape(self, lane: str) -> Tape:
+        with self._lanes:
+            if self._calls is None:
+                self._calls = self._recorded()
+                self._tape = Tape(self._calls, KeyRing.of(self.attempt.directory), self._inert)
+            self._kept.add(lane)
+        return self._tape
+
+    def _may_run_tool(self, asked: Any) -> None:
+        if asked.place.lane.text in self._kept:
+            super()._may_run_tool(asked)
+
+    def _recorded(self) -> list[Recorded]:
+        """The model calls of the earlier attempts."""
+        runs = [run.id for run in self.attempt.chosen.runs]
+        ring = KeyRing.of(self.attempt.directory)
+        found = recorded_calls(Recording(self.attempt.directory), self.attempt.root, ring, self._inert, runs=runs)
+        models = [call for call in found if call.kind is NodeType.MODEL]
+        return [
+            replace(call, unfit=None if call.outcome is Outcome.FAILED else lost_answer(call.answer)) for call in models
+        ]
+
+
+def _error(record: NodeIoRecord) -> Exception:
+    told: Any = record.error if isinstance(record.error, dict) else {"message": record.error}
+    module, _, name = str(told.get("type") or "").rpartition(".")
+    message = str(told.get("message") or name)
+    error = error_again({"type": name, "module": module or "builtins", "message": message})
+    return RecordedModelError(f"{name}: {message}") if isinstance(error, RecordedToolError) else error
