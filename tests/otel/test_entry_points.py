@@ -15,6 +15,7 @@ from tests.test_project import PYPROJECT
 POINTS = [
     EntryPoint(name, value, group)
     for group, points in PYPROJECT["project"]["entry-points"].items()
+    if group.startswith("opentelemetry_")
     for name, value in points.items()
 ]
 

@@ -141,16 +141,7 @@ class Project:
 
     def run_alone(self, *words: str) -> str:
         """pytest in a process of its own, with all of its plugins -> what it printed."""
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-p",
-            "otel_agentrec.pytest_plugin",
-            "-p",
-            "no:cacheprovider",
-            *words,
-        ]
+        command = [sys.executable, "-m", "pytest", *OURS, "-p", "no:cacheprovider", *words]
         paths = [str(Path(otel_agentrec.__file__).parent.parent), str(self.path)]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(command, cwd=self.path, env=env, capture_output=True, text=True, timeout=100, check=False)

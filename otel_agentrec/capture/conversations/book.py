@@ -89,8 +89,12 @@ class Book:
     def _open(self, session: str) -> Any:
         opened = {"sdk": {"name": "otel-agentrec", "version": __version__}}
         return open_session(
-            self._directory, session, origin=self._origin, gate=self._gate, mode=self._mode, opened=opened
+            self._directory, self._name(session), origin=self._origin, gate=self._gate, mode=self._mode, opened=opened
         )
+
+    def _name(self, session: str) -> str:
+        """The id as it may stand in the name of a file."""
+        return self._gate.identifier(session) or session
 
     def _current(self, session: str, stream: NamedStream) -> Story:
         """What the session holds now."""
@@ -105,7 +109,7 @@ class Book:
         return story
 
     def _read(self, story: Story, session: str) -> Story:
-        name = stream_of(session)
+        name = stream_of(self._name(session))
         file = StreamFile(name, self._directory / f"{name}.jsonl")
         with Resolver(file) as resolver:
             for event in file.events(story.size):

@@ -24,6 +24,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "prices": ("`stats --cost` does not work", ("genai_prices",)),
     "web": ("`serve` does not work", ("uvicorn",)),
+    "sql": ("sessions and events are kept in no database", ("sqlalchemy", "psycopg")),
 }
 """Extra -> (what is missing without it, modules that it brings)."""
 
