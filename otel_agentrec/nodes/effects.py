@@ -176,14 +176,18 @@ def read_effects(
     calls = {(effect.root, effect.call_id, effect.name) for effect in effects if effect.call_id}
     names = {effect.id: effect.name for effect in effects}
     hooked = {(event.stream, names.get(str(event.payload.get("effectId")))) for event in begun}
+    known_hooks = {(effect.root, effect.name) for effect in effects}
     for record in records:
         if record.node_type is not NodeType.TOOL or record.answered_from is not None:
             continue
         of_span = _of_record(record, lineages)
         members = {record.span_id, *record.merged_span_ids}  # a tracer by callbacks makes its spans in another trace
         known = not spans.isdisjoint(members) or (of_span.root, of_span.call_id, of_span.name) in calls
-        if of_span.state == UNKNOWN and (of_span.stream, of_span.name) in hooked:
-            continue  # its span was opened, but its intent would be on disk if it had begun
+        is_resumed = record.run_id in lineages.root_of and (of_span.root, of_span.name) in known_hooks
+        if (is_resumed or (of_span.stream, of_span.name) in hooked) and (
+            of_span.state != DONE or record.outputs is None
+        ):
+            continue  # its span was opened, and may have ended when the run was stopped: had it begun, its intent would be on disk
         if not known:
             effects.append(of_span)
     _resolve_spans(effects, found.events)

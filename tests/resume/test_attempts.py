@@ -135,6 +135,27 @@ def test_what_callbacks_told_of_a_finished_run_is_not_resumed(tmp_path: Path) ->
         Attempt(shop.where)
 
 
+def test_a_span_that_ended_as_the_run_was_stopped_is_no_call(tmp_path: Path) -> None:
+    """A tool beside the one whose outcome is unknown is refused before it begins; its framework may end its span all the same."""
+    shop = Shop(tmp_path)
+    shop.fails("a")
+
+    @resumable_tool
+    def pay(order: str) -> str:
+        raise AssertionError("it is answered")
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(RuntimeError), configure(shop.where):
+        patch.setenv("OTEL_AGENTREC_RESUME", str(shop.where))
+        with agent_run("shop") as run:
+            assert pay("a") == "paid a"
+            with run.step() as step, step.tool_call("pay", {"order": "b"}, call_id="c2"):
+                pass
+            raise RuntimeError("stopped")
+    forget_attempts()
+    assert shop.run("a", "b") == ["paid a", "paid b"]
+    assert shop.effects == ["a", "b"]
+
+
 def test_an_agent_that_does_not_tell_its_name_is_called_as_its_span_is(tmp_path: Path) -> None:
     from opentelemetry import trace
 
