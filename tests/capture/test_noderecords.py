@@ -210,7 +210,8 @@ def test_files_of_all_kinds_in_one_go_plain_or_packed(tmp_path: Path) -> None:
     report = ingest(
         sorted(tmp_path.glob("*.jsonl")), tmp_path / "rec", progress=lambda done, total: seen.append((done, total))
     )
-    assert (report.spans, report.records, report.sessions, report.session_events) == (2, 1, ["c"], 1)
+    assert (report.spans, report.records) == (2, 1)
+    assert report.sessions == ["s-1", "c"], "that of the record, and that of the event log"
     assert seen[-1][0] == seen[-1][1]
     assert len(read(tmp_path / "rec")) == 2
     assert verify(tmp_path / "rec").exit_code == 0
@@ -264,7 +265,7 @@ class TestOurOwnSink:
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(-1e9, 1e9) | words,
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(-1e9, 1e9).map(lambda x: x + 0.0) | words,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=6,
 )
