@@ -3,7 +3,7 @@
 #   make test ARGS='-k chain'                pass words on to the command
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all lint bench clean
+.PHONY: help demo test test-all test-matrix lint bench clean
 
 PYTHON ?=
 ARGS ?=
@@ -26,6 +26,10 @@ test: ## the default tests
 test-all: ## all tests, also slow ones and those that need servers or frameworks
 	@sh .ci/venv dev
 	@$(PYTEST) --all $(ARGS)
+
+test-matrix: ## every test there is, also each cell of the kill matrices (an hour and more)
+	@sh .ci/venv dev
+	@$(PYTEST) --all --matrix $(ARGS)
 
 lint: ## ruff, mypy --strict, and the floors (import-linter)
 	@sh .ci/venv dev

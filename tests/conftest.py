@@ -4,6 +4,9 @@ Markers: a test marked ``slow``, ``frameworks``, ``servers`` or ``languages`` is
 ``AGENTREC_REQUIRE=frameworks,servers`` names what the caller has set up: a skip of a test so marked is then a failure, as
 is a module that skips itself as a whole.
 
+A test marked ``matrix`` is one cell of a large product (each way to kill it × each way to run it): ``--all`` runs every eighth
+of them, always the same ones, ``--matrix`` all.
+
 A test marked ``alone`` measures time or loads the machine: when tests run in several processes, nothing runs beside it.
 """
 
@@ -12,6 +15,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +37,9 @@ REQUIRED = frozenset(filter(None, os.environ.get("AGENTREC_REQUIRE", "").split("
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--matrix", action="store_true", help="also every test marked matrix, which takes an hour; use it with --all"
+    )
     parser.addoption("--all", action="store_true", help=f"also run the tests marked {', '.join(MARKERS)}")
 
 
@@ -42,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"AGENTREC_REQUIRE names no marker: {', '.join(sorted(unknown))}")
     for marker, what in MARKERS.items():
         config.addinivalue_line("markers", f"{marker}: {what}; runs with --all")
+    config.addinivalue_line("markers", "matrix: one cell of a large product; --all runs some, --matrix all")
     config.addinivalue_line("markers", "alone: measures time or loads the machine; no other test runs beside it")
     for name in list(os.environ):
         if name.startswith("OTEL_"):
@@ -51,6 +59,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--matrix"):
+        left_out = [
+            item for item in items if item.get_closest_marker("matrix") and zlib.crc32(item.nodeid.encode()) % 8
+        ]
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(map(id, left_out))
+        items[:] = [item for item in items if id(item) not in gone]
     for item in items:
         slow = any(item.get_closest_marker(marker) for marker in MARKERS)
         if slow and not item.get_closest_marker("timeout"):

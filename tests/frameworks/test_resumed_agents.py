@@ -47,6 +47,7 @@ def test_killed_in_the_window_it_stops_and_then_finishes(agent: Shop) -> None:
     assert (again.returncode, again.stdout) == (2, "")
 
 
+@pytest.mark.matrix
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["stream"]], ids=["whole", "stream"])
 @pytest.mark.parametrize("kill_at", [*BOUNDARIES, *WINDOW])
@@ -58,6 +59,7 @@ def test_killed_anywhere(agent: Shop, kill_at: str, words: list[str]) -> None:
     assert len(agent.model.requests) == MODEL_CALLS + kill_at.startswith("model")
 
 
+@pytest.mark.matrix
 @pytest.mark.slow
 @pytest.mark.parametrize("again", [*BOUNDARIES[2:], *WINDOW[4:]])
 def test_killed_again_while_it_is_resumed(agent: Shop, again: str) -> None:

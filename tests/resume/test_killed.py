@@ -102,6 +102,7 @@ def test_a_finished_run_is_not_resumed(tmp_path: Path) -> None:
     assert shop.effects() == EACH_ONCE
 
 
+@pytest.mark.matrix
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["threads", "async", "executor", "executor-async"])
 @pytest.mark.parametrize("kill_at", [*BOUNDARIES, *WINDOW])
@@ -116,6 +117,7 @@ def test_killed_anywhere(tmp_path: Path, kill_at: str, mode: str) -> None:
     assert shop.effects() == EACH_ONCE
 
 
+@pytest.mark.matrix
 @pytest.mark.slow
 @pytest.mark.parametrize("again", [*BOUNDARIES[6:], *WINDOW])
 def test_killed_again_while_it_is_resumed(tmp_path: Path, again: str) -> None:

@@ -148,6 +148,7 @@ def test_nothing_is_resumed_where_recording_is_switched_off(tmp_path: Path, monk
     assert "OTEL_AGENTREC_ENABLED=false" in str(refused.exception)
 
 
+@pytest.mark.matrix
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ["", "stream", "async agent"])
 @pytest.mark.parametrize("kill_at", [*BOUNDARIES, *WINDOW])
@@ -159,6 +160,7 @@ def test_killed_anywhere(tmp_path: Path, kill_at: str, words: str) -> None:
         assert len(it.model.requests) == MODEL_CALLS
 
 
+@pytest.mark.matrix
 @pytest.mark.slow
 @pytest.mark.parametrize("again", [*BOUNDARIES[3:], *WINDOW[4:]])
 def test_killed_again_while_it_is_resumed(tmp_path: Path, again: str) -> None:
@@ -170,6 +172,7 @@ def test_killed_again_while_it_is_resumed(tmp_path: Path, again: str) -> None:
         assert len(it.model.requests) == MODEL_CALLS
 
 
+@pytest.mark.matrix
 @pytest.mark.slow
 @pytest.mark.parametrize("kill_at", [*BOUNDARIES[1:], *WINDOW])
 def test_a_clock_never_makes_two_effects_of_one(tmp_path: Path, kill_at: str) -> None:
@@ -181,6 +184,7 @@ def test_a_clock_never_makes_two_effects_of_one(tmp_path: Path, kill_at: str) ->
         assert set(it.effects().values()) <= {1}
 
 
+@pytest.mark.matrix
 @pytest.mark.slow
 @pytest.mark.parametrize("kill_at", [*BOUNDARIES[1:], *WINDOW])
 def test_a_model_that_words_its_answer_differently_never_makes_two_effects_of_one(tmp_path: Path, kill_at: str) -> None:
