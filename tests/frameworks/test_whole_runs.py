@@ -95,7 +95,10 @@ class Recorded:
 
     @cached_property
     def records(self) -> list[NodeIoRecord]:
-        return list(read_nodes(self.path))
+        """Those of the agent's process: a server of tools that it starts tells its side of a call in a trace of its own."""
+        found = list(read_nodes(self.path))
+        (own,) = {r.journal.stream for r in found if r.node_type is NodeType.MODEL and r.journal is not None}
+        return [r for r in found if r.journal is not None and r.journal.stream == own]
 
     @property
     def models(self) -> list[NodeIoRecord]:
@@ -112,7 +115,8 @@ class Recorded:
     @cached_property
     def effects(self) -> list[Effect]:
         found = read_effects(Recording(self.path), self.records)
-        return [effect for effect in found if effect.name != "final_answer"]
+        own = {record.journal.stream for record in self.records if record.journal is not None}
+        return [effect for effect in found if effect.name != "final_answer" and effect.stream in own]
 
 
 @dataclass
@@ -245,7 +249,7 @@ def test_answered_from_the_recording_it_says_the_same_and_no_tool_runs(
     played: Played, request: pytest.FixtureRequest
 ) -> None:
     case = played.case
-    if case.module in LANE_IS_TOLD_LATE:
+    if case.module in LANE_IS_TOLD_LATE or case is CASES["langgraph, traced by callbacks"]:
         request.applymarker(pytest.mark.xfail(strict=True, reason="the lane of a call is told late"))
     answered = otel_agentrec(case, "replay", str(played.first.path), "--", *command(case, played.address))
     assert answered == {**played.first.said, "ran": []}
