@@ -43,8 +43,17 @@ class Lanes:
                 leader = self._belonging.leader.get(at, at)
                 told = self._source.facts(leader.place, {"toolCallId"}).get("toolCallId")
                 call_id = told if isinstance(told, str) else self._pairing.implied_id(leader)
-            yield Around(at.kind or "", at.name, call_id)
+            yield Around(at.kind or "", self._name(at), call_id)
             at = at.up
+
+    def _name(self, at: Span) -> str | None:
+        """The name that telemetry gives an agent. That of its span does not stand in for it: it may hold an id of the process,
+        and is not known to be all there is when a call is made.
+        """
+        if at.kind != Kind.AGENT or at.name is None:
+            return at.name
+        told = self._source.facts(at.place, {"agentName"}).get("agentName")
+        return None if told is None and at.name == self._source.outline(at.place).payload.get("name") else at.name
 
 
 def _outermost_of_call(s: Span, belonging: Belonging) -> Span:

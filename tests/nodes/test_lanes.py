@@ -42,11 +42,12 @@ def test_equal_calls_are_counted_per_lane() -> None:
 
 def test_calls_of_a_recording_know_their_lanes() -> None:
     t = Telling()
-    t.agent("a0", name="planner", at=(0, 90), path=[])
+    t.agent("a0", name="invoke_agent planner", at=(0, 90), path=[], facts={"agentName": "planner"})
     t.model("m0", parent="a0", path=["a0"], at=(1, 5), facts=asks(("c1", "research", {}), ("c2", "research", {})))
     for n in (1, 2):
         t.tool(f"t{n}", parent="a0", path=["a0"], at=(10, 50), facts=does("research", {}, "r", f"c{n}"))
-        t.span("HANDOFF_ENDED", f"b{n}", name="researcher", parent=f"t{n}", path=[f"t{n}", "a0"], at=(11, 49))
+        named = {"agentName": "researcher"}
+        t.span("HANDOFF_ENDED", f"b{n}", name="x", parent=f"t{n}", path=[f"t{n}", "a0"], at=(11, 49), facts=named)
         t.model(f"n{n}", parent=f"b{n}", path=[f"b{n}", f"t{n}", "a0"], at=(12, 20), facts={"model": "m"})
     view = fold(t.events)
     lanes = {record.span_id: view.lane(s) for s, record in view.calls()}
@@ -58,3 +59,11 @@ def test_calls_of_a_recording_know_their_lanes() -> None:
         "n2": "planner/researcher@c2",
     }
     assert {lane.root for lane in lanes.values()} == {"t1"}
+
+
+def test_the_name_of_a_span_does_not_name_an_agent() -> None:
+    t = Telling()
+    t.agent("a0", name="invoke_agent 7f3c", at=(0, 90), path=[])
+    t.model("m0", parent="a0", path=["a0"], at=(1, 5), facts={"model": "m"})
+    view = fold(t.events)
+    assert [view.lane(s).text for s, _ in view.calls()] == [""]
