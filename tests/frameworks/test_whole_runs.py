@@ -241,15 +241,7 @@ def test_a_second_recording_has_the_same_keys_in_the_same_lanes(played: Played) 
     assert one.said == other.said
 
 
-LANE_IS_TOLD_LATE = {"llama_index"}
-"""OpenInference says only at the end that a span is an agent: a call stands in another lane when it is made than afterwards."""
-
-
-def test_answered_from_the_recording_it_says_the_same_and_no_tool_runs(
-    played: Played, request: pytest.FixtureRequest
-) -> None:
+def test_answered_from_the_recording_it_says_the_same_and_no_tool_runs(played: Played) -> None:
     case = played.case
-    if case.module in LANE_IS_TOLD_LATE or case is CASES["langgraph, traced by callbacks"]:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="the lane of a call is told late"))
     answered = otel_agentrec(case, "replay", str(played.first.path), "--", *command(case, played.address))
     assert answered == {**played.first.said, "ran": []}

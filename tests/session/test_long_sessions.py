@@ -82,15 +82,20 @@ def test_eight_processes_at_one_session_killed_at_random(tmp_path: Path) -> None
     ]
     acknowledged: list[list[str]] = []
     killed = chance.sample(range(8), 5)
+    read: dict[int, list[str]] = {}
+    for n in killed:  # while all of them write
+        stdout = children[n].stdout
+        assert stdout is not None
+        read[n] = [stdout.readline() for _ in range(chance.randint(1, 20))]
+        children[n].kill()
+    ends = []
     for n, child in enumerate(children):
         assert child.stdout is not None
-        lines: list[str] = []
-        if n in killed:
-            lines = [child.stdout.readline() for _ in range(chance.randint(1, 150))]
-            child.kill()
-        lines += child.stdout.read().splitlines(keepends=True)
-        assert child.wait() == (-9 if n in killed else 0)
+        lines = read.get(n, []) + child.stdout.read().splitlines(keepends=True)
+        ends.append(child.wait())
+        assert n in killed or ends[-1] == 0
         acknowledged += [line.split() for line in lines if line.endswith("\n")]
+    assert -9 in ends
     events = list(SessionLog.open(rec, "shared").events())
     assert [e.seq for e in events] == list(range(len(events)))
     assert [e.prev_hash for e in events[1:]] == [e.hash for e in events[:-1]]
