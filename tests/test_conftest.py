@@ -52,10 +52,14 @@ def test_a_skip_of_a_required_marker_is_a_failure(project: pytest.Pytester, monk
 
 def test_a_module_that_skips_itself_is_a_failure_too(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTREC_REQUIRE", "frameworks")
-    project.makepyfile(test_whole="import pytest\npytest.importorskip('no_such_package')\n")
+    without = "import pytest\npytest.importorskip('no_such_package')\n"
+    project.makepyfile(test_whole=without, test_with=f"{without}pytestmark = pytest.mark.frameworks")
     result = project.runpytest_subprocess("--all")
     assert result.ret != 0
-    result.stdout.fnmatch_lines(["*AGENTREC_REQUIRE names frameworks: *no_such_package*"])
+    result.stdout.fnmatch_lines(
+        ["*ERROR collecting test_with.py*", "*AGENTREC_REQUIRE names frameworks: *no_such_package*"]
+    )
+    assert "ERROR test_whole.py" not in result.stdout.str(), "nothing marks it"
 
 
 def test_an_unknown_marker_is_refused(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
