@@ -12,15 +12,15 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from otel_agentrec.export.attributes import attributes_of, plain_value, shown_values
-from otel_agentrec.export.stamps import Stamp
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.reader import Recording, Resolver, StreamFile
+from otel_agentrec.journal.stamps import Stamp
 from otel_agentrec.nodes.fold import fold
 from otel_agentrec.nodes.identity import record_id_of_span
 from otel_agentrec.nodes.skeleton import ENDED
 from otel_agentrec.nodes.sound import facts_of, record_of, where_of
+from otel_agentrec.nodes.spanattributes import attributes_of, plain_value, shown_values
 
 __all__ = ["Exported"]
 

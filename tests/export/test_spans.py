@@ -11,10 +11,10 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 
 from otel_agentrec import ingest, read_nodes
-from otel_agentrec.export.attributes import text_of
 from otel_agentrec.export.spans import Exported
-from otel_agentrec.export.stamps import stamp_of
 from otel_agentrec.journal.reader import Recording
+from otel_agentrec.journal.stamps import stamp_of
+from otel_agentrec.nodes.spanattributes import text_of
 
 CORPUS = Path(__file__).parent.parent / "data" / "corpus"
 SCENARIOS = sorted(p for p in CORPUS.glob("*/*.expected.json") if list(p.parent.glob(f"{p.name[:-14]}.*.jsonl")))

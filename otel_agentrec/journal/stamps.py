@@ -1,5 +1,6 @@
-"""The stamp of a span: where its event stands in the journal, so that a chain can be checked against what a viewer kept.
+"""What leads from telemetry that others kept back to the journal: the stamp of a span, and events as log records.
 
+A stamp says where a span's event stands in the journal, so that a chain can be checked against what a viewer kept.
 It is made of span *attributes*: some backends drop span events. The same ids stand under ``langfuse.observation.metadata.*``
 because Langfuse can filter only by those.
 """
@@ -9,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["PREFIX", "Stamp", "stamp_of"]
+__all__ = ["CHECKPOINT", "EVENT", "PREFIX", "Stamp", "stamp_of"]
+
+EVENT = "agentrec.event"
+"""``eventName`` of a log record that is a journal event. Its body is canonical(E) as text, as it stands in the journal's line;
+its attributes are ``agentrec.stream``, ``agentrec.seq`` (an integer), ``agentrec.hash`` and ``agentrec.prev_hash``, so that
+``hash == sha256(prev_hash + "|" + body)``."""
+CHECKPOINT = "agentrec.checkpoint"
+"""Name of a span that says how far a stream had come: ``agentrec.stream``, ``agentrec.size`` (its number of events) and
+``agentrec.hash`` (of the last of them)."""
 
 PREFIX = "agentrec."
 LANGFUSE = "langfuse.observation.metadata."
