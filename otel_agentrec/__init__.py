@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from otel_agentrec._version import __version__
     from otel_agentrec.audit.report import VerifyReport
-    from otel_agentrec.audit.verify import verify
     from otel_agentrec.capture.emit import agent_run
     from otel_agentrec.capture.ingest import IngestReport, ingest
     from otel_agentrec.capture.recorder import Recorder
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
         OpenAIChatClient,
         OpenAIResponsesClient,
     )
+    from otel_agentrec.export.kept.verify import verify
     from otel_agentrec.intercept.transports import AgentRecTransport, AsyncAgentRecTransport
     from otel_agentrec.intercept.unknown import Outcome, UnknownEffect
     from otel_agentrec.journal.chain import HashChainedEventLog, InMemoryEventLog
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
 _ROOMS = {
     "_version": ["__version__"],
     "audit.report": ["VerifyReport"],
-    "audit.verify": ["verify"],
     "capture.emit": ["agent_run"],
     "capture.ingest": ["IngestReport", "ingest"],
     "clients.ready": [
@@ -80,6 +79,7 @@ _ROOMS = {
         "OpenAIChatClient",
         "OpenAIResponsesClient",
     ],
+    "export.kept.verify": ["verify"],
     "journal.chain": ["HashChainedEventLog", "InMemoryEventLog"],
     "journal.reader": ["Recording", "read_events"],
     "capture.recorder": ["Recorder"],

@@ -37,6 +37,10 @@ KINDS: dict[str, int] = {
     "history_rewritten": CONTRADICTED,
     "rolled_back": CONTRADICTED,
     "equivocation": CONTRADICTED,
+    "anchor_invalid": CONTRADICTED,
+    "unwitnessed": UNPROVEN,
+    "not_kept": OK,
+    "unread_lines": OK,
     "close_count_mismatch": TAMPERED,
     "payload_mismatch": TAMPERED,
     "payload_missing": TAMPERED,
@@ -72,6 +76,9 @@ class VerifyReport:
         live: the stream's writer is alive.
         exit_code: 0 ok · 1 tampered · 2 unreadable · 3 valid prefix, end or level not proven · 4 contradicts another head.
         streams, index_report: for a directory, the report of each stream, and of the index.
+        kept: of event records that another system kept, how many were read (``files``, ``records``, ``again``, ``late``,
+            ``foreign``, ``unread``).
+        against: what the comparison with files of other systems gave, see :class:`otel_agentrec.export.kept.compare.Compared`.
     """
 
     is_valid: bool = True
@@ -96,6 +103,8 @@ class VerifyReport:
     exit_code: int = OK
     streams: tuple[VerifyReport, ...] | None = None
     index_report: VerifyReport | None = None
+    kept: dict[str, Json] | None = None
+    against: dict[str, Json] | None = None
 
     def failed(self, kind: str, fault: Fault | None = None, *, hint: str | None = None) -> VerifyReport:
         """This report with a finding of that kind, which decides its exit code."""
@@ -152,6 +161,10 @@ class VerifyReport:
         if self.streams is not None:
             out["streams"] = [report.to_json() for report in self.streams]
             out["index"] = self.index_report.to_json() if self.index_report else None
+        if self.kept is not None:
+            out["kept"] = self.kept
+        if self.against is not None:
+            out["against"] = self.against
         return out
 
 

@@ -44,7 +44,6 @@ def verify(
     content: bool = True,
     keys: Iterable[str] = (),
     policy: str | os.PathLike[str] | None = None,
-    against: Iterable[str] = (),
 ) -> VerifyReport:
     """Verify a recording directory or a single stream.
 
@@ -54,7 +53,6 @@ def verify(
             close, starts and ends, what was dropped), ``signed`` or ``anchored`` (need checkpoints).
         content: check the content files too.
         keys, policy: public keys to check checkpoints with (asks for ``signed``).
-        against: anchors (asks for ``anchored``).
 
     Returns:
         The report; see :class:`VerifyReport` for its exit codes.
@@ -65,7 +63,7 @@ def verify(
     """
     if level is not None and level not in LEVELS:
         raise UsageError(f"unknown level {level!r}", f"one of: {', '.join(LEVELS)}")
-    asked = level or ("anchored" if list(against) else "signed" if list(keys) or policy is not None else "structured")
+    asked = level or ("signed" if list(keys) or policy is not None else "structured")
     path = recording.path if isinstance(recording, Recording) else recording
     report = _Verification(path, structured=asked != "chained", content=content).run()
     if asked in ("signed", "anchored") and report.exit_code in (OK, UNPROVEN):

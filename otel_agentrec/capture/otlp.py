@@ -1,4 +1,5 @@
 """Files of OTLP: JSON lines (as the Collector's file exporter writes them) or protobuf, plain or gzip, read batch by batch.
+The answers of Jaeger's API are read too.
 
 What a file is shows in its first bytes, not in its name. A line that fits nothing is a batch with faults; only a file that
 can't be OTLP at all (a directory, UTF-16, zstd) is an error.
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from otel_agentrec.capture import otlp_json, otlp_protobuf
+from otel_agentrec.capture import jaeger_json, otlp_json, otlp_protobuf
 from otel_agentrec.capture.batches import Batch
 from otel_agentrec.errors import AgentRecError, UsageError
 from otel_agentrec.journal.jsontext import parse
@@ -195,7 +196,11 @@ def _line(line: bytes) -> tuple[Batch, bool]:
         return Batch(faults=[f"not JSON: {e.msg} at column {e.colno}"], known=False), _is_cut(text, e)
     except ValueError:
         return Batch(faults=["not JSON"], known=False), False
-    return otlp_json.decode(document), False
+    return _decoded(document), False
+
+
+def _decoded(document: Any) -> Batch:
+    return jaeger_json.decode(document) or otlp_json.decode(document)
 
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
@@ -211,12 +216,12 @@ def _documents(data: bytes) -> list[Batch] | None:
     out: list[Batch] = []
     while text:
         try:
-            out.append(otlp_json.decode(parse(text)))
+            out.append(_decoded(parse(text)))
             return out
         except json.JSONDecodeError as e:
             if not e.msg.startswith("Extra data"):
                 return None
-            out.append(otlp_json.decode(parse(text[: e.pos])))
+            out.append(_decoded(parse(text[: e.pos])))
             text = text[e.pos :].strip()
         except ValueError:
             return None

@@ -38,6 +38,10 @@ MEANING: dict[str, str] = {
     "history_rewritten": "it is not the history that is known elsewhere",
     "rolled_back": "it is older than what is known elsewhere",
     "equivocation": "there are two histories of the same place",
+    "anchor_invalid": "what is kept elsewhere was changed, or can't be read",
+    "unwitnessed": "nobody else has seen it",
+    "not_kept": "there is no content and no index",
+    "unread_lines": "lines of it can't be read",
     "close_count_mismatch": "its closing line counts other lines than there are",
     "payload_mismatch": "recorded words were changed",
     "payload_missing": "recorded words are missing",
@@ -81,9 +85,12 @@ def verdict(report: VerifyReport) -> Iterator[RenderableType]:
 def _details(report: VerifyReport) -> Iterator[tuple[str, list[str]]]:
     if report.exit_code:
         yield "hint", [plain(report.hint)] if report.hint else []
+    if report.exit_code and not (report.against and report.against["differences"]):
         yield "expected", [] if report.expected is None else [plain(str(report.expected), 200)]
         yield "found", [] if report.actual is None else [plain(str(report.actual), 200)]
     yield "also", _others(report)
+    yield "differs", _differences(report)
+    yield "compared", _compared(report)
     yield "proven", _proven(report)
     yield "not proven", _not_proven(report)
     yield "warning", [f"{_named(w)} ({w.get('hint') or w.get('kind')})" for w in report.warnings]
@@ -95,10 +102,9 @@ def _sentence(report: VerifyReport) -> str:
         events += f" in {count(len(report.streams), 'stream')}"
     if report.exit_code == 0:
         return f"{events}: nothing was changed, removed or put in"
-    where = plain(report.file or "")
-    if report.exit_code == 1 and report.index is not None:
-        where += f", line {report.index + 1}"
-    what = f"{where}: {MEANING.get(report.kind or '', report.kind)} ({report.kind})"
+    what = f"{MEANING.get(report.kind or '', report.kind)} ({report.kind})"
+    if report.file:
+        what = f"{_place(report, report)}: {what}"
     return f"what is there is intact ({events}), but {what}" if report.exit_code == 3 else what
 
 
@@ -108,11 +114,61 @@ def _others(report: VerifyReport) -> list[str]:
     found = [
         r for r in everything if r.exit_code and (r.file, r.kind, r.index) != (report.file, report.kind, report.index)
     ]
-    return [
-        f"{plain(r.file or '')}{'' if r.index is None else f', line {r.index + 1}'}: "
-        f"{MEANING.get(r.kind or '', r.kind)} ({r.kind})"
-        for r in found
+    return [f"{_place(r, report)}: {MEANING.get(r.kind or '', r.kind)} ({r.kind})" for r in found]
+
+
+def _place(found: VerifyReport, whole: VerifyReport) -> str:
+    """The file of a finding and its line; in what another system kept, the stream and the number of the event."""
+    if found.index is None or (found is whole and found.exit_code != 1):
+        return plain(found.file or "")
+    line = f"event {found.index}" if whole.kept is not None else f"line {found.index + 1}"
+    return f"{plain(found.file or '')}, {line}"
+
+
+def _differences(report: VerifyReport) -> list[str]:
+    """One line for each thing in which the recording and what another system kept differ."""
+    lines = []
+    for d in (report.against or {}).get("differences", ()):
+        where = plain(d["stream"] or "a mark without a stream")
+        where += "" if d["seq"] is None else f", event {d['seq']}"
+        if d["what"] in ("hash", "prev_hash", "record_id"):
+            what = f"{d['what']} is {_short(d['recorded'])}, kept was {_short(d['kept'])}"
+        elif d["what"] == "event":
+            what = f"not there, kept was {_short(d['kept'])}"
+        elif d["what"] == "stream":
+            what = f"no such stream, kept were {plain(d['kept'])}"
+        else:
+            what = plain(d["hint"])
+        lines.append(f"{where}: {what} ({plain(d['place'])})")
+    return lines
+
+
+def _short(value: str | None) -> str:
+    return "nothing" if value is None else plain(value if len(value) <= 40 else f"{value[:12]}…")
+
+
+def _compared(report: VerifyReport) -> list[str]:
+    """What was held against the recording, and how much of it others have seen."""
+    told = report.against
+    if told is None:
+        return []
+    parts = [count(told[key], word) for key, word in (("spans", "stamp"), ("events", "event record"))]
+    parts += [count(told["checkpoints"], "checkpoint")] if told["checkpoints"] else []
+    words = [f"{', '.join(parts)} in {plain(', '.join(told['files']))}"]
+    passed = [
+        f"{told[key]} of {word}"
+        for key, word in (("others", "other recordings"), ("pruned", "pruned streams"))
+        if told[key]
     ]
+    words[0] += f"; passed over: {', '.join(passed)}" if passed else ""
+    unseen = told["nodes"] - told["witnessed"]
+    words.append(
+        f"{told['witnessed']} of {count(told['nodes'], 'call')} witnessed by their own, {unseen} not; "
+        f"{told['covered']} stand at or before an event that is"
+    )
+    if told["unread"]:
+        words.append(f"{count(told['unread'], 'line')} can't be read")
+    return words
 
 
 def _proven(report: VerifyReport) -> list[str]:
@@ -121,14 +177,19 @@ def _proven(report: VerifyReport) -> list[str]:
     if report.exit_code in (1, 4):
         whole = []
         if report.first_broken_index > 0:
-            whole.append(f"the {count(report.first_broken_index, 'line')} before it in that file")
+            before = (
+                f"the {count(report.first_broken_index, 'event')} before it in that stream"
+                if report.kept is not None
+                else f"the {count(report.first_broken_index, 'line')} before it in that file"
+            )
+            whole.append(before)
         if report.salvageable:
             whole.append(
                 f"{count(report.salvageable, 'later line')} that {'is' if report.salvageable == 1 else 'are'} whole"
             )
         return whole
     words = ["every event is as it was written, and in its place"]
-    if report.streams is not None:
+    if report.streams is not None and report.kept is None:
         words[0] += "; no stream of the index is missing"
     if report.content == "verified":
         words.append("what people, models and tools said is what the events stand for")
@@ -136,7 +197,16 @@ def _proven(report: VerifyReport) -> list[str]:
         words.append(f"what was said is what the events stand for; {report.content}, as the index says")
     if report.end == "proven_close":
         words.append("the writer closed it: nothing was cut off at the end")
+    seen = _ranges(report, "anchored")
+    if seen:
+        of = count(report.events, "event")
+        words.append(f"{seen} of {of} can't have been written anew: another system has a hash that seals them")
     return words
+
+
+def _ranges(report: VerifyReport, how: str) -> int:
+    """How many events are covered so."""
+    return sum(high - low for r in (report.streams or (report,)) for low, high in r.covers.get(how, ()))
 
 
 def _not_proven(report: VerifyReport) -> list[str]:
@@ -146,10 +216,16 @@ def _not_proven(report: VerifyReport) -> list[str]:
             words.append("that nothing is missing at the end" + (": it is still being written" if report.live else ""))
         if report.content == "unchecked":
             words.append("what was said: the content files were not checked")
-        if not report.covers.get("signed") and not report.covers.get("anchored"):
+        if report.kept is not None:
+            words.append(
+                "what was said, and that no stream is missing: content and index are not kept there, not checked"
+            )
+        elif not _ranges(report, "signed") and not _ranges(report, "anchored"):
             words.append(
                 "that nobody wrote all of it anew: it is not signed, and no copy of its head is held elsewhere"
             )
+        elif alone := _ranges(report, "chainedOnly"):
+            words.append(f"that the last {count(alone, 'event')} were not written anew: nobody else has seen them")
     lost = sum(int(gap.get("count") or 1) for gap in report.gaps if gap.get("kind") == "dropped")
     if lost:
         words.append(f"{count(lost, 'thing')} could not be recorded when it happened; the recording says so itself")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from otel_agentrec.cli.command import command as make_command
-from otel_agentrec.cli.command import json_option, recording_argument
+from otel_agentrec.cli.command import json_option
 
 __all__ = ["command"]
 
@@ -16,9 +16,11 @@ __all__ = ["command"]
     otel-agentrec verify agentrec --json | jq .kind
     otel-agentrec verify agentrec/20260131T120000Z-4711-abcdef.jsonl
     otel-agentrec verify agentrec --no-content
+    otel-agentrec verify agentrec --against evidence.jsonl
+    otel-agentrec verify evidence.jsonl
     """
 )
-@recording_argument
+@click.argument("recordings", metavar="REC", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--level",
     type=click.Choice(["chained", "structured"]),
@@ -26,19 +28,47 @@ __all__ = ["command"]
     "missing at the start, the end or between streams.",
 )
 @click.option("--no-content", is_flag=True, help="Check the events alone, not the words in the content files.")
+@click.option(
+    "--against",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(),
+    help="What another system kept of the recording: a file of the Collector's file exporter, or an answer of Jaeger's API. "
+    "Each stamp, event record and checkpoint in it must equal the line in REC. May be given more than once.",
+)
+@click.option(
+    "--shared",
+    is_flag=True,
+    help="FILE also holds other recordings: what it says of streams that REC does not know is passed over.",
+)
 @json_option
 @click.pass_context
-def command(ctx: click.Context, recording: str, level: str | None, no_content: bool, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    recordings: tuple[str, ...],
+    level: str | None,
+    no_content: bool,
+    against: tuple[str, ...],
+    shared: bool,
+    as_json: bool,
+) -> None:
     """Check that nothing in a recording was changed, removed or put in.
 
+    REC is a recording directory or one .jsonl of it; or the file that a Collector wrote of forwarded event records (more than
+    one after a rotation), in which the chain is checked by itself.
+
     Exit code: 0 it holds · 1 it was changed · 2 it can't be read · 3 what is there holds, but the end or the level is not
-    proven (the program was killed or still runs) · 4 it contradicts what is kept elsewhere.
+    proven (the program was killed or still runs), or FILE says nothing of it · 4 it contradicts what is kept elsewhere.
     """
-    from otel_agentrec.audit.verify import verify
     from otel_agentrec.cli.terminal import console, print_json, reader_may_leave
     from otel_agentrec.cli.verdict import verdict
+    from otel_agentrec.errors import UsageError
+    from otel_agentrec.export.kept.verify import verify
 
-    report = verify(recording, level=level, content=not no_content)
+    if shared and not against:
+        raise UsageError("--shared says what --against may hold", "otel-agentrec verify REC --against FILE --shared")
+    given = recordings[0] if len(recordings) == 1 else recordings
+    report = verify(given, level=level, content=not no_content, against=against, shared=shared)
     with reader_may_leave():
         if as_json:
             print_json(report.to_json())

@@ -1,0 +1,161 @@
+"""Verify: a recording, what another system kept of one, or both against each other."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from otel_agentrec.audit import verify as own
+from otel_agentrec.audit.report import CONTRADICTED, LEVELS, OK, UNPROVEN, VerifyReport
+from otel_agentrec.errors import UsageError
+from otel_agentrec.export.kept.chain import verify_kept
+from otel_agentrec.export.kept.compare import Compared, compare
+from otel_agentrec.export.kept.reading import KeptFile
+from otel_agentrec.journal.check import Fault
+from otel_agentrec.journal.reader import Recording, looks_like_stream
+
+__all__ = ["verify"]
+
+Json = Any
+PathLike = str | os.PathLike[str]
+
+
+def verify(
+    recording: Recording | PathLike | Sequence[PathLike],
+    *,
+    level: str | None = None,
+    content: bool = True,
+    keys: Iterable[str] = (),
+    policy: PathLike | None = None,
+    against: PathLike | Iterable[PathLike] = (),
+    shared: bool = False,
+) -> VerifyReport:
+    """Verify a recording, or event records that another system kept of one.
+
+    Args:
+        recording: path of the directory or ``.jsonl`` file; or of one or more files of a Collector with event records.
+        level: ``chained`` (bytes, hashes, content, index), ``structured`` (default: also numbers, origin, opening and
+            close, starts and ends, what was dropped), ``signed`` (needs checkpoints) or ``anchored`` (needs ``against``, and
+            every event must be sealed by what agrees).
+        content: check the content files too.
+        keys, policy: public keys to check checkpoints with (asks for ``signed``).
+        against: files of other systems (a Collector's file exporter, an answer of Jaeger's API). Each stamp of a span, event
+            record and checkpoint in them must equal the line in the recording, else the exit code is 4.
+        shared: ``against`` also holds marks of other recordings: those of streams that this one does not know don't count.
+
+    Returns:
+        The report; see :class:`VerifyReport` for its exit codes.
+
+    Raises:
+        RecordingNotFound, RecordingUnreadable: there is nothing to verify.
+        UsageError: an unknown level; a file of ``against`` that can't be read.
+    """
+    if level is not None and level not in LEVELS:
+        raise UsageError(f"unknown level {level!r}", f"one of: {', '.join(LEVELS)}")
+    witnesses = [against] if isinstance(against, (str, os.PathLike)) else list(against)
+    kept = _kept_files(recording)
+    if kept:
+        if witnesses:
+            raise UsageError(
+                f"{kept[0].path} is no recording", "give the recording first: otel-agentrec verify REC --against FILE"
+            )
+        return verify_kept(kept, structured=level != "chained")
+    (path,) = [recording] if isinstance(recording, (str, os.PathLike, Recording)) else recording
+    files = [KeptFile(witness) for witness in witnesses]  # what can't be read is said before the long work begins
+    if not files:
+        return own.verify(path, level=level, content=content, keys=keys, policy=policy)
+    compared = compare(path if isinstance(path, Recording) else Recording(path), files, shared=shared)
+    asked = None if level == "anchored" else level
+    report = own.verify(path, level=asked, content=content, keys=keys, policy=policy)
+    return _with(report, compared, anchored=level == "anchored")
+
+
+def _kept_files(given: Recording | PathLike | Sequence[PathLike]) -> list[KeptFile]:
+    """The files of another system, when it is those that were given and no recording."""
+    if isinstance(given, Recording):
+        return []
+    paths = [Path(given)] if isinstance(given, (str, os.PathLike)) else [Path(path) for path in given]
+    if not paths:
+        raise UsageError("nothing to verify", "give a recording, or a file with event records")
+    if len(paths) == 1 and (not os.fspath(given) or not _may_be_kept(paths[0])):
+        return []
+    for path in paths:
+        if not _may_be_kept(path) and path.exists():
+            raise UsageError(
+                f"{path} is a recording: one at a time", "several files at once are those of a Collector's rotation"
+            )
+    return [KeptFile(path) for path in paths]
+
+
+def _may_be_kept(path: Path) -> bool:
+    """Whether a path is a file with something in it that is no stream of a recording."""
+    try:
+        if not path.is_file() or path.stat().st_size == 0 or path.name.endswith(".content.jsonl"):
+            return False
+    except (OSError, ValueError):
+        return False
+    return not looks_like_stream(path)
+
+
+def _with(report: VerifyReport, compared: Compared, *, anchored: bool) -> VerifyReport:
+    """A recording's own report with what the comparison says."""
+    streams = report.streams
+    if streams is not None:
+        streams = tuple(_covered(stream, compared) for stream in streams)
+        level = "anchored" if streams and all(stream.level == "anchored" for stream in streams) else report.level
+        report = dataclasses.replace(report, streams=streams, covers=_covers(report, streams), level=level)
+    else:
+        report = _covered(report, compared)
+    report = dataclasses.replace(report, against=compared.to_json())
+    if compared.differences:
+        return _contradicted(report, compared)
+    if not compared.checked:
+        hint = f"no stamp, event record or checkpoint of this recording is in {', '.join(compared.files)}: nothing was compared"
+        if report.exit_code == OK:
+            return dataclasses.replace(report, file=None).failed("unwitnessed", hint=hint)
+        return report.warned("unwitnessed", None, hint)
+    if report.exit_code != OK:
+        return report
+    alone = sum(high - low for each in (streams or (report,)) for low, high in each.covers.get("chainedOnly", ()))
+    if anchored and alone:
+        return report.failed(
+            "unwitnessed", hint=f"level anchored: nobody else has seen {alone} of {report.events} events"
+        )
+    return report
+
+
+def _contradicted(report: VerifyReport, compared: Compared) -> VerifyReport:
+    first = compared.differences[0]
+    where = "" if first.stream is None else f"{first.stream}, " + ("" if first.seq is None else f"event {first.seq}: ")
+    fault = Fault(
+        first.kind, -1 if first.seq is None else first.seq, 0, f"{where}{first.hint} ({first.place})", first.seq,
+        first.kept, first.recorded,
+    )  # fmt: skip
+    if report.exit_code == CONTRADICTED:  # what the recording says against itself comes first
+        return report
+    report = dataclasses.replace(report, file=None if first.stream is None else f"{first.stream}.jsonl")
+    return dataclasses.replace(report.failed(first.kind, fault), byte_offset=None)
+
+
+def _covered(report: VerifyReport, compared: Compared) -> VerifyReport:
+    """A stream's report in which the events that somebody else's copy seals are ``anchored``."""
+    name = (report.file or "").removesuffix(".content.jsonl").removesuffix(".jsonl")
+    upto = min(compared.upto.get(name, 0), report.events)
+    if not upto or report.exit_code not in (OK, UNPROVEN):
+        return report
+    covers = {
+        "anchored": [[0, upto]],
+        "signed": [],
+        "chainedOnly": [[upto, report.events]] if upto < report.events else [],
+    }
+    return dataclasses.replace(report, covers=covers, level="anchored" if upto == report.events else report.level)
+
+
+def _covers(report: VerifyReport, streams: Sequence[VerifyReport]) -> dict[str, list[list[int]]]:
+    """A directory shows the ranges of the stream that its verdict speaks of."""
+    return next(
+        (stream.covers for stream in streams if stream.file == report.file), streams[0].covers if streams else {}
+    )
