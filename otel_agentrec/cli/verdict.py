@@ -40,7 +40,7 @@ MEANING: dict[str, str] = {
     "equivocation": "there are two histories of the same place",
     "anchor_invalid": "what is kept elsewhere was changed, or can't be read",
     "unwitnessed": "nobody else has seen it",
-    "not_kept": "there is no content and no index",
+    "not_kept": "not all of a recording is there",
     "unread_lines": "lines of it can't be read",
     "close_count_mismatch": "its closing line counts other lines than there are",
     "payload_mismatch": "recorded words were changed",
@@ -152,20 +152,17 @@ def _compared(report: VerifyReport) -> list[str]:
     told = report.against
     if told is None:
         return []
-    parts = [count(told[key], word) for key, word in (("spans", "stamp"), ("events", "event record"))]
-    parts += [count(told["checkpoints"], "checkpoint")] if told["checkpoints"] else []
-    words = [f"{', '.join(parts)} in {plain(', '.join(told['files']))}"]
+    kinds = (("spans", "stamp"), ("events", "event record"), ("checkpoints", "checkpoint"))
+    parts = [count(told[key], word) for key, word in kinds if told[key]] or ["nothing"]
     passed = [
         f"{told[key]} of {word}"
         for key, word in (("others", "other recordings"), ("pruned", "pruned streams"))
         if told[key]
     ]
+    words = [f"{', '.join(parts)} in {plain(', '.join(told['files']))}"]
     words[0] += f"; passed over: {', '.join(passed)}" if passed else ""
     unseen = told["nodes"] - told["witnessed"]
-    words.append(
-        f"{told['witnessed']} of {count(told['nodes'], 'call')} witnessed by their own, {unseen} not; "
-        f"{told['covered']} stand at or before an event that is"
-    )
+    words.append(f"{told['witnessed']} of {count(told['nodes'], 'call')} witnessed there, {unseen} not")
     if told["unread"]:
         words.append(f"{count(told['unread'], 'line')} can't be read")
     return words

@@ -46,11 +46,12 @@ def verify_kept(files: Iterable[KeptFile], *, structured: bool = True) -> Verify
                 fault = Fault("frame", mark.seq or 0, 0, f"{mark.what} ({mark.place})", mark.seq)
                 lost.append(_placeless(VerifyReport(file=file.path.name, content="absent").failed("frame", fault)))
             elif isinstance(mark, EventRecord) or (isinstance(mark, BrokenMark) and mark.is_event):
-                name = str(mark.stream)
+                told = _sealed_place(mark)
+                name = told[0] if told is not None else str(mark.stream)
                 check = checks.get(name)
                 if check is None:
                     check = checks[name] = StreamCheck(name, open_spans, structured=structured)
-                check.take(mark)
+                check.take(mark, told)
             elif isinstance(mark, StampMark):
                 stamps += 1
     if not checks and not lost:
@@ -80,24 +81,30 @@ class StreamCheck:
         self._held: dict[int, EventRecord] = {}
         self._fault: Fault | None = None
         self._whole_after: set[int] = set()
+        self._newest = -1
         self.records = self.again = self.late = 0
         """Records that came; identical ones that had come before; ones that came after a later one."""
 
-    def take(self, record: EventRecord | BrokenMark) -> None:
-        """Take in one record."""
+    def take(self, record: EventRecord | BrokenMark, told: tuple[str, int] | None) -> None:
+        """Take in one record; ``told``: its stream and number as its sealed event says them."""
         self.records += 1
         if isinstance(record, BrokenMark):
             at = record.seq if record.seq is not None else len(self._hashes)
             self._found("frame", at, f"{record.what} ({record.place})")
             return
         seq, size = record.seq, len(self._hashes)
-        if seq < size:
+        if told is not None and told != (record.stream, seq):
+            said, own = f"event {seq} of {printable(record.stream)}", f"event {told[1]} of {printable(told[0])}"
+            hint = f"the record ({record.place}) says that it is {said}, the event in it says {own}"
+            self._found("wrong_origin", told[1], hint, own, said)
+        elif seq < size:
             before = self._hashes[seq - 1].hex() if seq else GENESIS
             self._come_again(record, (self._hashes[seq].hex(), before) == (record.hash, record.prev_hash))
         elif seq in self._held:
             self._come_again(record, self._held[seq][:5] == record[:5])
         else:
-            self.late += seq < max(self._held, default=-1)
+            self.late += seq < self._newest
+            self._newest = max(self._newest, seq)
             self._held[seq] = record
             while self._fault is None and (following := self._held.pop(len(self._hashes), None)) is not None:
                 self._check(following)
@@ -174,10 +181,6 @@ class StreamCheck:
         fault = self._structure(seq, 0, record.body, record.hash)
         if not self._structure.applies:
             return Fault("frame", seq, 0, f"{at} is no event of a recording", seq)
-        if fault is not None and fault.kind in ("seq_gap", "seq_repeat", "wrong_origin"):
-            told = _own_place(record.body)
-            hint = f"the record says {at} of {printable(self.name)}, the event in it says {told}"
-            return dataclasses.replace(fault, kind="wrong_origin", hint=hint)
         self._open_spans[self.name] = self._structure.open_spans
         if self._structure.predecessor is not None:
             self._open_spans.pop(self._structure.predecessor, None)
@@ -249,12 +252,17 @@ def _placeless(report: VerifyReport) -> VerifyReport:
     return dataclasses.replace(report, byte_offset=None)
 
 
-def _own_place(body: bytes) -> str:
+def _sealed_place(mark: EventRecord | BrokenMark) -> tuple[str, int] | None:
+    """Stream and number as the event itself says them; None when it does not, or is not as it was sealed."""
+    if isinstance(mark, BrokenMark) or link_hash(mark.prev_hash, mark.body) != mark.hash:
+        return None
     try:
-        event = orjson.loads(body)
+        event = orjson.loads(mark.body)
     except ValueError:
-        return "nothing that can be read"
-    return f"{printable(event.get('seq'))} of {printable(event.get('stream'))}"
+        return None
+    if not isinstance(event, dict) or not isinstance(event.get("stream"), str) or type(event.get("seq")) is not int:
+        return None
+    return event["stream"], event["seq"]
 
 
 def _counts(files: Iterable[KeptFile], checks: Iterable[StreamCheck]) -> dict[str, Json]:
@@ -270,7 +278,7 @@ def _counts(files: Iterable[KeptFile], checks: Iterable[StreamCheck]) -> dict[st
 
 
 def _absent(files: list[KeptFile]) -> dict[str, Json]:
-    hint = "content and index are not in event records: neither was checked"
+    hint = "event records hold neither content nor index: neither was checked"
     return {"kind": "not_kept", "file": files[0].path.name, "hint": hint}
 
 

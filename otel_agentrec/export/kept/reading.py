@@ -18,14 +18,9 @@ from otel_agentrec.audit.structure import printable
 from otel_agentrec.capture.otlp import OtlpFile
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.errors import RecordingUnreadable
-from otel_agentrec.export.stamps import PREFIX, stamp_of
+from otel_agentrec.journal.stamps import CHECKPOINT, EVENT, PREFIX, stamp_of
 
-__all__ = ["CHECKPOINT", "EVENT", "BrokenMark", "Checkpoint", "EventRecord", "KeptFile", "Mark", "StampMark"]
-
-EVENT = "agentrec.event"
-"""Name of a log record that is a journal event; its body is the event's canonical bytes."""
-CHECKPOINT = "agentrec.checkpoint"
-"""Name of a span that is a checkpoint."""
+__all__ = ["BrokenMark", "Checkpoint", "EventRecord", "KeptFile", "Mark", "StampMark"]
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _STAMP = tuple(PREFIX + key for key in ("stream", "seq", "hash", "prev_hash", "record_id"))
@@ -57,12 +52,11 @@ class StampMark(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A head of a stream: ``hash`` of the last of its first ``size`` events; ``root``: of the tree over them, if told."""
+    """A head of a stream: ``hash`` of the last of its first ``size`` events."""
 
     stream: str
     size: int
     hash: str
-    root: str | None
     place: str
 
 
@@ -162,10 +156,10 @@ def _of_log(log: LogView, place: str) -> Mark | None:
 
 def _checkpoint(told: Mapping[str, Any], place: str) -> Mark:
     stream, size = told.get(f"{PREFIX}stream"), _integer(told.get(f"{PREFIX}size"))
-    hash_, root = told.get(f"{PREFIX}hash"), told.get(f"{PREFIX}root")
+    hash_ = told.get(f"{PREFIX}hash")
     if not (isinstance(stream, str) and stream) or size is None or size < 1 or not _is_hash(hash_):
         return BrokenMark("a checkpoint that is not whole", _text(stream), None, False, place)
-    return Checkpoint(stream, size, str(hash_), root if isinstance(root, str) else None, place)
+    return Checkpoint(stream, size, str(hash_), place)
 
 
 def _broken(what: str, told: Mapping[str, Any], body: bytes | None, place: str) -> BrokenMark:

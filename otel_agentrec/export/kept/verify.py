@@ -77,10 +77,11 @@ def _kept_files(given: Recording | PathLike | Sequence[PathLike]) -> list[KeptFi
     """The files of another system, when it is those that were given and no recording."""
     if isinstance(given, Recording):
         return []
-    paths = [Path(given)] if isinstance(given, (str, os.PathLike)) else [Path(path) for path in given]
-    if not paths:
+    named = [given] if isinstance(given, (str, os.PathLike)) else list(given)
+    if not named:
         raise UsageError("nothing to verify", "give a recording, or a file with event records")
-    if len(paths) == 1 and (not os.fspath(given) or not _may_be_kept(paths[0])):
+    paths = [Path(path) for path in named if os.fspath(path)]
+    if len(named) == 1 and not (paths and _may_be_kept(paths[0])):
         return []
     for path in paths:
         if not _may_be_kept(path) and path.exists():
@@ -115,16 +116,19 @@ def _with(report: VerifyReport, compared: Compared, *, anchored: bool) -> Verify
     if not compared.checked:
         hint = f"no stamp, event record or checkpoint of this recording is in {', '.join(compared.files)}: nothing was compared"
         if report.exit_code == OK:
-            return dataclasses.replace(report, file=None).failed("unwitnessed", hint=hint)
+            return _unwitnessed(report, hint)
         return report.warned("unwitnessed", None, hint)
     if report.exit_code != OK:
         return report
     alone = sum(high - low for each in (streams or (report,)) for low, high in each.covers.get("chainedOnly", ()))
     if anchored and alone:
-        return report.failed(
-            "unwitnessed", hint=f"level anchored: nobody else has seen {alone} of {report.events} events"
-        )
+        return _unwitnessed(report, f"level anchored: nobody else has seen {alone} of {report.events} events")
     return report
+
+
+def _unwitnessed(report: VerifyReport, hint: str) -> VerifyReport:
+    """All is well in itself, its end too, but what was asked for is not proven."""
+    return dataclasses.replace(report.failed("unwitnessed", hint=hint), file=None, end=report.end)
 
 
 def _contradicted(report: VerifyReport, compared: Compared) -> VerifyReport:
