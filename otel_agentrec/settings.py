@@ -99,6 +99,11 @@ def _redact(value: Any) -> Any:
     return "off" if value is False else value.strip() or "default" if isinstance(value, str) else value
 
 
+def _events(value: Any) -> Any:
+    """A word, or an exporter of log records."""
+    return value if hasattr(value, "export") else "off" if value is False else _one_of("off", "otlp")(value)
+
+
 TABLE: tuple[Setting, ...] = (
     Setting("path", None, _path, "directory of the recording; recording takes place only when it is set"),
     Setting("enabled", True, _flag, "false switches recording off wherever it was switched on"),
@@ -149,6 +154,12 @@ TABLE: tuple[Setting, ...] = (
         _text,
         "more URL paths that are model calls: globs with commas between them; API=GLOB names the form of their bodies, such as "
         "openai.chat=/gateway/*",
+    ),
+    Setting(
+        "events",
+        "off",
+        _events,
+        "otlp: every event of the recording also goes out as an OTLP log record, references only, as OTEL_EXPORTER_OTLP_* say",
     ),
     Setting("run_id", None, _text, "run id of every event of this process"),
     Setting("resume", None, _path, "recording whose unfinished run this process goes on with"),
@@ -207,6 +218,7 @@ class Settings:
     redact: Any = "default"
     wire: bool | None = None
     wire_paths: str | None = None
+    events: Any = "off"
     run_id: str | None = None
     resume: str | None = None
     resume_run: str | None = None
@@ -265,6 +277,8 @@ def _spelled(value: Any) -> str:
     """A setting as text that is the same in every process."""
     if isinstance(value, (list, tuple)):
         return ",".join(map(_spelled, value))
+    if hasattr(value, "export"):
+        value = type(value)
     return f"{value.__module__}:{value.__qualname__}" if hasattr(value, "__qualname__") else str(value)
 
 

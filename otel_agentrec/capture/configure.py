@@ -6,10 +6,11 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from opentelemetry import _logs, trace
+from opentelemetry.sdk.trace import SpanProcessor
 
 from otel_agentrec.capture.content import ask_for_content
 from otel_agentrec.capture.feeding import FedCache, feed
@@ -52,6 +53,8 @@ def configure(
     run_id: str | None = None,
     redact: Any = None,
     wire: bool | None = None,
+    forward: Iterable[SpanProcessor] = (),
+    events: Any = None,
 ) -> Recorder:
     """Record every agent step of this process into ``path``.
 
@@ -67,6 +70,9 @@ def configure(
         resume_cache: a ``ResumeCache`` that is fed with what is recorded.
         redact: rules that take secrets out of what is recorded: see ``Redactor.from_setting``.
         wire: also record model calls as they stand on the wire, with the provider's own request and response bytes.
+        forward: processors that get every span of the global provider once its event is written, with its stamp; such as
+            ``[BatchSpanProcessor(OTLPSpanExporter())]``, which then stands nowhere else.
+        events: ``otlp``: every event of the recording also goes out as an OTLP log record; or an exporter of log records.
         durability, content, segment_bytes, origin, session_attribute, sessions, run_id: see ``otel_agentrec.settings``.
 
     Raises:
@@ -84,6 +90,7 @@ def configure(
         run_id=run_id,
         redact=redact,
         wire=wire,
+        events=events,
     )
     with _LOCK:
         there = _configured
@@ -98,7 +105,7 @@ def configure(
         feed(recorder, resume_cache)
         _configured = recorder
     if settings.enabled:
-        _start(recorder, settings)
+        _start(recorder, settings, [one for one in forward if not recorder.outlets.has(one)])
     return recorder
 
 
@@ -168,12 +175,12 @@ def join_from_outside(way: str, *, whole_process: bool = True, **arguments: Any)
     return recorder
 
 
-def _start(recorder: Recorder, settings: Settings) -> None:
+def _start(recorder: Recorder, settings: Settings, forward: Sequence[SpanProcessor]) -> None:
     _prepare(settings)
     if _sdk_is_disabled():
         recorder.notices.once("disabled", DISABLED)
     else:
-        attach_to_providers(recorder, CONFIGURE)
+        attach_to_providers(recorder, CONFIGURE, forward)
 
 
 def _prepare(settings: Settings) -> None:
@@ -186,13 +193,13 @@ def _sdk_is_disabled() -> bool:
     return os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
 
 
-def attach_to_providers(recorder: Recorder, way: str) -> None:
+def attach_to_providers(recorder: Recorder, way: str, forward: Sequence[SpanProcessor] = ()) -> None:
     """Attach to OTel's global providers; where there are none, make them."""
     tracer_provider = trace.get_tracer_provider()
     if isinstance(tracer_provider, trace.ProxyTracerProvider):
         trace.set_tracer_provider(make_tracer_provider())
         tracer_provider = trace.get_tracer_provider()
-    attach(recorder, tracer_provider, way)
+    attach(recorder, tracer_provider, way, forward)
     logger_provider = _logs.get_logger_provider()
     if type(logger_provider).__name__ == "ProxyLoggerProvider":
         from opentelemetry.sdk._logs import LoggerProvider

@@ -82,3 +82,12 @@ def advice(scope: str, environ: Mapping[str, str] | None = None) -> str:
     if now == value:
         return f"{switch} is set, but it must be before the instrumentation starts"
     return f"set {switch} before the program starts" + (f" (it is {now} now)" if now else "")
+
+
+def missing(scope: str) -> tuple[str, str]:
+    """What to tell of a model call that came without its messages: the kind of the notice, and its text."""
+    told = advice(scope)
+    return f"content {told}", (
+        f"a model call of {scope or 'an unnamed instrumentation'} came without its messages, content is not captured there: "
+        f"{told} (said once)"
+    )

@@ -44,16 +44,17 @@ class Deferred:
         self._filled = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def put(self, fn: Callable[..., object], *args: Any) -> None:
-        """Have ``fn(*args)`` called soon, after all that was put before it."""
+    def put(self, fn: Callable[..., object], *args: Any) -> bool:
+        """Have ``fn(*args)`` called soon, after all that was put before it. False when it was dropped."""
         if len(self._queue) >= self._limit:
             self._dropped(1, "the queue of deferred writing is full")
-            return
+            return False
         self._queue.append((fn, args))
         if not self._filled.is_set():
             self._filled.set()
             if self._thread is None:
                 self._start()
+        return True
 
     def follow(self, fn: Callable[..., object], *args: Any) -> None:
         """As :meth:`put`, for finalisers, which may run in the middle of anything: wakes nobody and takes no lock."""

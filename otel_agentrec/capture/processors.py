@@ -31,6 +31,8 @@ class AgentRecSpanProcessor(SpanProcessor):
         path: the recording directory; default ``OTEL_AGENTREC_PATH``.
         sinks: receive node records.
         resume_cache: a ``ResumeCache`` that is fed with what is recorded.
+        forward: processors that get every span of this one once its event is written, with its stamp; such as
+            ``[BatchSpanProcessor(OTLPSpanExporter())]``, which then stands nowhere else.
         settings: further settings by name (see ``otel_agentrec.settings``).
 
     Raises:
@@ -44,6 +46,7 @@ class AgentRecSpanProcessor(SpanProcessor):
         sinks: Iterable[IoCaptureSink] = (),
         resume_cache: FedCache | None = None,
         recorder: Recorder | None = None,
+        forward: Iterable[SpanProcessor] = (),
         **settings: Any,
     ) -> None:
         if recorder is None:
@@ -52,23 +55,36 @@ class AgentRecSpanProcessor(SpanProcessor):
         self.recorder = recorder
         self.guard = recorder.guard
         feed(recorder, resume_cache)
+        inner = tuple(forward)
+        self.forwarder = recorder.outlets.forwarder(inner) if inner else None
         recorder.attach(self)
 
     @guarded("on_start")
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        if self.forwarder is not None:
+            self.forwarder.started(span, parent_context)
         self.recorder.span_started(span, self)
+
+    @guarded("_on_ending")
+    def _on_ending(self, span: Span) -> None:
+        if self.forwarder is not None:
+            self.forwarder.ending(span)
 
     @guarded("on_end")
     def on_end(self, span: ReadableSpan) -> None:
-        self.recorder.span_ended(span)
+        self.recorder.span_ended(span, self.forwarder.ended if self.forwarder is not None else None)
 
     @guarded("shutdown")
     def shutdown(self) -> None:
         self.recorder.detach(self)
+        if self.forwarder is not None:
+            self.recorder.outlets.left(self.forwarder)
+            self.forwarder.shutdown()
 
     @guarded("force_flush", fallback=False)
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return self.recorder.force_flush(timeout_millis)
+        done = self.recorder.force_flush(timeout_millis)
+        return (self.forwarder is None or self.forwarder.flush(timeout_millis)) and done
 
 
 class AgentRecLogProcessor(LogRecordProcessor):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Sequence
 from typing import Any
+
+from opentelemetry.sdk.trace import SpanProcessor
 
 from otel_agentrec.capture.processors import AgentRecLogProcessor, AgentRecSpanProcessor
 from otel_agentrec.capture.recorder import Recorder
@@ -31,20 +34,25 @@ _attached: weakref.WeakKeyDictionary[Any, list[tuple[weakref.ref[Recorder], str]
 """Provider -> the recorders that it tells, and by which way each came."""
 
 
-def attach(recorder: Recorder, provider: Any, way: str | None = None) -> bool:
+def attach(recorder: Recorder, provider: Any, way: str | None = None, forward: Sequence[SpanProcessor] = ()) -> bool:
     """Add our processor to a provider, once per recorder. False when it can't take one, or has it already.
 
     Args:
         way: how the user asked for it; should he have done so in two ways, he is told which one counts.
+        forward: processors that get the provider's spans from ours. They come in by one more of ours where one is there.
     """
     known = _attached.setdefault(provider, [])
     first = next((its_way for ref, its_way in known if ref() is recorder), None)
+    takes_spans = hasattr(provider, "add_span_processor")
     if first is not None:
+        if forward and takes_spans:
+            provider.add_span_processor(AgentRecSpanProcessor(recorder=recorder, forward=forward))
+            return True
         if way not in (None, first):
             recorder.notices.once("twice", f"already recording through {first}: {way} changes nothing")
         return False
-    if hasattr(provider, "add_span_processor"):
-        provider.add_span_processor(AgentRecSpanProcessor(recorder=recorder))
+    if takes_spans:
+        provider.add_span_processor(AgentRecSpanProcessor(recorder=recorder, forward=forward))
     elif hasattr(provider, "add_log_record_processor"):
         provider.add_log_record_processor(AgentRecLogProcessor(recorder))
     else:

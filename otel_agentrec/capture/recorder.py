@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ from otel_agentrec.capture.completions import Completion
 from otel_agentrec.capture.conversations.live import session_teller
 from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.edge import LedgerEdge, envelope_of
-from otel_agentrec.capture.exported import Exported
+from otel_agentrec.capture.exporting import Exports
+from otel_agentrec.capture.forward.outlets import Outlets
+from otel_agentrec.capture.forward.sealed import SealedSpans
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.opening import Key, can_wait, frozen, is_large
@@ -25,7 +27,7 @@ from otel_agentrec.capture.telling import SinkTeller
 from otel_agentrec.capture.tracking import Tracker
 from otel_agentrec.capture.turns import Turns
 from otel_agentrec.capture.versions import versions
-from otel_agentrec.capture.ways import CONFIGURE, EXPORTER, FROM_OUTSIDE, WITH_WIRE
+from otel_agentrec.capture.ways import CONFIGURE, FROM_OUTSIDE, WITH_WIRE
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.gate import Gate
@@ -41,6 +43,7 @@ __all__ = ["RECORDERS", "Recorder", "place_of"]
 
 PATIENCE = 30.0
 """Seconds that a shutdown waits for deferred records."""
+Then = Callable[[Any], None]
 
 
 class Recorder:
@@ -57,7 +60,7 @@ class Recorder:
         from_outside: it is switched on for the whole process, around the program; default: as ``way`` is.
 
     Raises:
-        ConfigurationError: no path.
+        ConfigurationError: no path, or a setting that can't be used.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Recorder:
             "nodes", "swallowed", "late", "evicted", "abandoned", "reentrant", "deferred", "content_missing"
         )
         self.guard = Guard(self.counters, self.notices)
+        self.outlets = Outlets(self)
         self._journal = Journal(
             self.path,
             origin=settings.host,
@@ -93,6 +97,7 @@ class Recorder:
             opened={"sdk": versions(), "configDigest": settings.digest()},
             counted=lambda: self.counters.untold("nodes"),
             redactor=self.redactor,
+            told=self.outlets.written,
         )
         self._turns = Turns(self._waiting_call_failed)
         self._once = SaidOnce(self._write, lambda: self._journal.stream)
@@ -104,8 +109,8 @@ class Recorder:
         self.edge = LedgerEdge(
             self._journal, self._tracker, self._take, self._later, self._drain, self._after, settings.run_id
         )
-        self._exported = Exported(self._tracker, self._write, self._exporter_is_late)
-        self._is_exported_too = False
+        self.exports = Exports(self, self._tracker, self._write, self._take, self._drain)
+        """What exporters of ours are given."""
         self._teller: SinkTeller | None = None
         self._sessions = session_teller(self.path, settings, self.gate, self.guard)
         self.add_sinks(sinks)
@@ -114,7 +119,6 @@ class Recorder:
         self._closed = self.edge.is_closed = not settings.enabled
         self._stream: str | None = None
         self._wire: WireRecorder | None = None
-        self._mark = f"_otel_agentrec_{id(self)}"
         self._abandoned = self.guard.wrap("a span's finaliser", self._span_abandoned)
         for name, nearest in unknown_names().items():
             self.notices.once(f"unknown {name}", f"{name} is not a setting: {nearest}")
@@ -139,25 +143,32 @@ class Recorder:
         else:
             self._started(span, processor)
 
-    def span_ended(self, span: Any) -> None:
+    def span_ended(self, span: Any, then: Then | None = None) -> None:
+        """``then`` is called with the span once its event is written, on whatever thread does that, and in every case."""
         if self._closed:
-            return
-        if self._deferred is not None:
+            self._follow(then, span)
+        elif self._deferred is not None:
             if can_wait(span):
-                self._deferred.put(self._ended, span)
+                if not self._deferred.put(self._ended, span, then):
+                    self._follow(then, span)
                 return
             self._deferred.drain(PATIENCE)
-            self._ended(span)
+            self._ended(span, then)
         elif self._tracker.foreign_ended(span):
-            pass
-        elif on_event_loop() and is_large(span) and can_wait(span) and self._background.put(lambda: self._ended(span)):
+            self._follow(then, span)
+        elif (
+            on_event_loop()
+            and is_large(span)
+            and can_wait(span)
+            and self._background.put(partial(self._ended, span, then))
+        ):
             self.counters.add("deferred")
         else:
-            self._take(self._tracker.ended, span)
+            self._step_ended(span, then)
 
     def log_emitted(self, data: Any) -> None:
         logs = self._tracker.logs
-        if self._closed or not logs.wants(data) or not self._is_new(data) or (echo := logs.echo()) is None:
+        if self._closed or not logs.wants(data) or not self.exports.is_new(data) or (echo := logs.echo()) is None:
             return
         log = frozen(from_sdk_log(data))
         if self._deferred is not None:
@@ -174,49 +185,29 @@ class Recorder:
         else:
             self._take(self._tracker.completed, completion)
 
-    # --- what exporters call ------------------------------------------------------------------------------------------
-
-    def expect_exports(self) -> None:
-        """Spans and log records that processors of ours see will also come through an exporter."""
-        asked = os.environ.get("OTEL_BSP_MAX_QUEUE_SIZE", "").strip()
-        self._tracker.expect_exports(int(asked) if asked.isdecimal() else 2_048)
-        self._is_exported_too = True
-
-    def spans_exported(self, batch: Sequence[Any]) -> None:
-        """Record what no processor of ours saw of a batch of ended spans."""
-        if not self._closed:
-            self._drain(PATIENCE)
-            self._take(self._exported.spans, batch)
-
-    def logs_exported(self, batch: Sequence[Any]) -> None:
-        """Record what no processor of ours saw of a batch of log records."""
-        if not self._closed:
-            self._drain(PATIENCE)
-            logs = self._tracker.logs
-            for data in batch:
-                if logs.wants(data) and self._is_new(data) and (echo := logs.echo()) is not None:
-                    self._take(self._exported.log, frozen(from_sdk_log(data)), echo)
-
-    def _exporter_is_late(self) -> None:
-        self.notices.once("twice", f"already recording through {self.way}: {EXPORTER} changes nothing")
-
-    def _is_new(self, data: Any) -> bool:
-        """Whether a log record was not told yet. A batch hands on a copy of it, but the same mapping of attributes."""
-        if not self._is_exported_too:
-            return True
-        mine = object()
-        marks: dict[str, Any] = getattr(data.log_record.attributes, "__dict__", {})
-        return marks.setdefault(self._mark, mine) is mine  # one step: they may come at the same time
-
     # --- what follows from both ---------------------------------------------------------------------------------------
 
     def _started(self, span: Any, processor: object) -> None:
         if not self._tracker.foreign_started(span):
             self._take(self._start, span, processor)
 
-    def _ended(self, span: Any) -> None:
-        if not self._tracker.foreign_ended(span):
+    def _ended(self, span: Any, then: Then | None = None) -> None:
+        if self._tracker.foreign_ended(span):
+            self._follow(then, span)
+        else:
+            self._step_ended(span, then)
+
+    def _step_ended(self, span: Any, then: Then | None) -> None:
+        try:
             self._take(self._tracker.ended, span)
+        finally:
+            self._follow(then, span)
+
+    def _follow(self, then: Then | None, span: Any) -> None:
+        if then is not None and self._turns.is_inside:  # the span waits until this thread has done with another one
+            self._take(then, span)
+        elif then is not None:
+            then(span)
 
     def _drain(self, seconds: float) -> bool:
         """Wait for what other threads of ours still have to write; False when that took too long."""
@@ -256,7 +247,7 @@ class Recorder:
         self._take(self._tracker.interrupt_open, processor)
         self._finish_wire()
         if not self._attached:
-            self._take(self._exported.finish)
+            self._take(self.exports.finish)
             self._end_program()
             self._take(self._seal)
 
@@ -265,7 +256,8 @@ class Recorder:
         self._attached.pop(id(processor), None)
 
     def _start(self, span: Any, processor: object) -> None:
-        if not self._tracker.started(span, processor, self._abandoned):
+        is_new = self._tracker.started(span, processor, self._abandoned)
+        if not is_new and getattr(processor, "forwarder", None) is None:
             self.notices.once("twice", f"already recording through {self.way}: the second processor changes nothing")
 
     def _span_abandoned(self, key: Key) -> None:
@@ -301,29 +293,33 @@ class Recorder:
         self._write_what_waits()
         self._take(self._tracker.interrupt_open, None)
         self._finish_wire()
-        self._take(self._exported.finish)
+        self._take(self.exports.finish)
         self._end_program()
         self._take(self._close)
 
     @guarded("force_flush", fallback=False)
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait for records that were deferred; all others are in the kernel already. False when that took too long."""
-        done = self._drain(timeout_millis / 1000)
-        return (self._sessions is None or self._sessions.drain(timeout_millis / 1000)) and done
+        seconds = timeout_millis / 1000
+        done = self._drain(seconds)
+        done = (self._sessions is None or self._sessions.drain(seconds)) and done
+        return self.outlets.flush(seconds) and done
 
     def stats(self) -> dict[str, int]:
-        """Counts since the start of this process: ``nodes`` (model and tool calls), ``records`` (journal events), ``dropped``, ``swallowed``, ``late``,
-        ``evicted``, ``abandoned``, ``reentrant``, ``deferred``, ``content_missing``, ``open`` (spans now open), and more
-        where something happened."""
+        """Counts since the start of this process: ``nodes`` (model and tool calls), ``records`` (journal events),
+        ``dropped``, ``swallowed``, ``late``, ``evicted``, ``abandoned``, ``reentrant``, ``deferred``, ``content_missing``,
+        ``open`` (spans now open), and where something happened ``forwarded``, ``events_sent``, ``events_lost`` and more."""
         counts = self.counters.as_dict()
         redacted = {f"redacted.{rule}": n for rule, n in list(self.redactor.counts.items()) if n}
         for more in (dict(self._journal.counters), PROCESS.counters.as_dict(), redacted):
             for name, n in more.items():
                 counts[name] = counts.get(name, 0) + n
-        counts.setdefault("records", 0)
-        counts.setdefault("dropped", 0)
-        counts["open"] = len(self._tracker.table)
-        return counts
+        return {"records": 0, "dropped": 0, **counts, "open": len(self._tracker.table)}
+
+    @property
+    def sealed(self) -> SealedSpans:
+        """Which event each span became that ended."""
+        return self._tracker.sealed
 
     @property
     def gate(self) -> Gate:
@@ -376,7 +372,7 @@ class Recorder:
     def _later(self, event: StepEvent) -> None:
         """Write an event after all that was told before."""
         if not self._closed:
-            put = self._take if self._deferred is None else functools.partial(self._deferred.put, self._take)
+            put = self._take if self._deferred is None else partial(self._deferred.put, self._take)
             put(self._write, event)
 
     def _sweep(self) -> bool:
@@ -389,6 +385,7 @@ class Recorder:
         self._sealed = True
         self._journal.seal()
         self._finish_sinks()
+        self.guard.run("the end of sending", self.outlets.sealed)
 
     def _finish_sinks(self) -> None:
         if self._teller is not None:
@@ -403,6 +400,7 @@ class Recorder:
         handed.left_by(self)
         self._journal.seal()
         self._finish_sinks()
+        self.guard.run("the end of sending", partial(self.outlets.sealed, is_last=True))
         for sink in self._teller.sinks if self._teller is not None else ():
             self.guard.run("a sink's close", sink.close)
         self._attached.clear()
@@ -418,13 +416,15 @@ class Recorder:
         if self._wire is not None:
             self._wire.after_fork()
         self._once.after_fork()
-        self._exported.after_fork()
+        self.exports.after_fork()
         for teller in (self._teller, self._sessions):
             if teller is not None:
                 teller.after_fork()
         self.counters.reset()
         self.edge.after_fork()
         self._tracker.table.after_fork(forked_from)
+        self._tracker.sealed.after_fork()
+        self.outlets.after_fork()
 
 
 RECORDERS: weakref.WeakSet[Recorder] = weakref.WeakSet()

@@ -16,6 +16,7 @@ from otel_agentrec.capture import content, dialects, evaluations, handed, steps
 from otel_agentrec.capture.attempts import attempt_of, summarise
 from otel_agentrec.capture.callkeys import CallKeys, flag_cut, limit_of
 from otel_agentrec.capture.completions import Completion, fill
+from otel_agentrec.capture.forward.sealed import SealedSpans
 from otel_agentrec.capture.guard import Counters, Notices
 from otel_agentrec.capture.logs import LogTracker
 from otel_agentrec.capture.once import SaidOnce
@@ -23,6 +24,7 @@ from otel_agentrec.capture.opening import Key, OpenSpan, OpenTable, Place, Recen
 from otel_agentrec.capture.program import ProgramRun, stands_alone, take
 from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
 from otel_agentrec.capture.steps import StepEvent
+from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.facts import Facts, Kind
 from otel_agentrec.journal.journal import StreamMoved
 from otel_agentrec.settings import Settings
@@ -30,6 +32,7 @@ from otel_agentrec.settings import Settings
 __all__ = ["Tracker"]
 
 NODES = (Kind.MODEL, Kind.TOOL)
+Put = tuple[SealedAt | None, StepEvent]  # where an event went, and what it was
 MAX_SCOPES = 4_096
 MAX_EARLY = 16
 """Completions that wait for the end of a span whose start was not seen."""
@@ -46,7 +49,7 @@ class Tracker:
 
     def __init__(
         self,
-        write: Callable[[StepEvent, str | None], object],
+        write: Callable[[StepEvent, str | None], SealedAt | None],
         once: SaidOnce,
         unknown: Callable[[], object],
         settings: Settings,
@@ -54,6 +57,7 @@ class Tracker:
         notices: Notices,
     ) -> None:
         self.table = OpenTable()
+        self.sealed = SealedSpans()
         self.logs = LogTracker(self.table, self._write_log, counters)
         self._recent = RecentKeys(4_096)
         self._is_exported_too = False
@@ -253,7 +257,9 @@ class Tracker:
                 }
             return made
 
-        self._put(event, view)
+        at, made = self._put(event, view)
+        if self.sealed.is_wanted and at is not None:
+            self.sealed.note(span, entry, at, made, facts)
         for evaluated in evaluations.of_span(view):
             self._write(self._placed(evaluated, view), None)
 
@@ -284,12 +290,7 @@ class Tracker:
             return
         self._counters.add("content_missing")
         if self._settings.content != "off":
-            advice = content.advice(view.scope)
-            self._notices.once(
-                f"content {advice}",
-                f"a model call of {view.scope or 'an unnamed instrumentation'} came without its messages, content is not "
-                f"captured there: {advice} (said once)",
-            )
+            self._notices.once(*content.missing(view.scope))
 
     # --- spans that do not end ----------------------------------------------------------------------------------------
 
@@ -403,7 +404,7 @@ class Tracker:
 
     # --- both ---------------------------------------------------------------------------------------------------------
 
-    def _put(self, event: Callable[[], StepEvent], view: SpanView | LogView) -> None:
+    def _put(self, event: Callable[[], StepEvent], view: SpanView | LogView) -> Put:
         """Write an event that points at others of its stream. When another stream begins meanwhile, it is made anew."""
         for _ in range(4):
             before = self._once.stream()
@@ -412,13 +413,12 @@ class Tracker:
             if before not in (stream, None):
                 continue
             try:
-                self._write(made, stream)
-                return
+                return self._write(made, stream), made
             except StreamMoved:
                 self._once.say_again()
         for key in ("header", "provider"):
             made.payload.pop(key, None)
-        self._write(made, None)
+        return self._write(made, None), made
 
     def _write_log(self, log: LogView, path: list[str]) -> None:
         evaluated = evaluations.of_log(log)

@@ -63,6 +63,11 @@ class Turns:
                     turn.inside = False  # also when a signal handler raises KeyboardInterrupt in here
         return True
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether this thread is inside: what is told now has to wait."""
+        return self._of.turn.inside
+
     def _work_off(self, turn: _Turn) -> None:
         while turn.waiting:
             fn, args = turn.waiting.popleft()

@@ -30,6 +30,7 @@ def _headers(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
     examples="""
     otel-agentrec export agentrec --otlp http://127.0.0.1:4318
     otel-agentrec export agentrec --otlp grpc://127.0.0.1:4317
+    otel-agentrec export agentrec --otlp http://127.0.0.1:4318 --events
     otel-agentrec export agentrec --otlp https://langfuse.example.com/api/public/otel --header "Authorization=Basic ..."
     """
 )
@@ -41,6 +42,7 @@ def _headers(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 )
 @click.option("--gzip/--no-gzip", default=True, show_default=True, help="Compress.")
 @click.option("--again", is_flag=True, help="Send all of it, also what this receiver has taken before.")
+@click.option("--events", is_flag=True, help="Send the events of the journal, as log records, instead of spans.")
 @json_option
 @click.pass_context
 def command(
@@ -51,15 +53,22 @@ def command(
     protocol: str | None,
     gzip: bool,
     again: bool,
+    events: bool,
     as_json: bool,
 ) -> None:
     """Send a recording to an OTLP backend: Jaeger, Langfuse, Phoenix, a Collector.
 
     Ids and times are those of the recording, so that a backend that knows spans by their ids shows each once, however
-    often it is sent. After an interruption the same command goes on where it stopped. Exit code 1: some spans were refused.
+    often it is sent. After an interruption the same command goes on where it stopped. Exit code 1: some were refused.
+
+    With --events, each event of the journal becomes a log record: its text and hashes as they stand in the journal,
+    without content. A Collector that keeps them keeps the chain.
     """
+    from otel_agentrec.capture.forward.exporters import log_exporter, protocol_of, span_exporter
+    from otel_agentrec.capture.forward.sending import BATCH_BYTES
     from otel_agentrec.cli.terminal import console, plain, print_json
-    from otel_agentrec.export.otlp import BATCH_BYTES, Sent, make_exporter, protocol_of, send
+    from otel_agentrec.export.events import ExportedEvents
+    from otel_agentrec.export.otlp import Sent, send_events, send_spans
     from otel_agentrec.export.progress import Progress
     from otel_agentrec.export.spans import Exported
     from otel_agentrec.journal.reader import Recording
@@ -67,32 +76,40 @@ def command(
     chosen = protocol_of(url)
     if protocol is not None:
         chosen = "grpc" if protocol == "grpc" else "http/protobuf"
+    what = "events" if events else "spans"
     opened = Recording(recording)
-    kept = Progress(opened, url)
+    kept = Progress(opened, url, events=events)
     before = {} if again else kept.load()
-    exported = Exported(opened)
 
     def told(sent: Sent) -> None:
         with contextlib.suppress(OSError):  # a recording on a read-only disk can be exported, too
             kept.save({**before, **sent.upto})
-        bar.update(task, completed=sent.spans + len(sent.refused))
+        bar.update(task, completed=sent.count + len(sent.refused))
 
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("spans"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    exporter = make_exporter(url, chosen, headers, gzip)
-    try:
-        with Bar(*columns, console=console(stderr=True), transient=True) as bar:
-            task = bar.add_task("spans", total=len(exported))
-            sent = send(exported.spans(before), exporter, BATCH_BYTES[chosen], told)
-    finally:
-        exporter.shutdown()
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=console(stderr=True), transient=True) as bar:
+        if events:
+            records, logs = ExportedEvents(opened), log_exporter(url, chosen, headers, gzip)
+            task = bar.add_task(what, total=len(records))
+            try:
+                sent = send_events(records.records(before), logs, BATCH_BYTES[chosen], told)
+            finally:
+                logs.shutdown()  # type: ignore[no-untyped-call]
+        else:
+            exported, exporter = Exported(opened), span_exporter(url, chosen, headers, gzip)
+            task = bar.add_task(what, total=len(exported))
+            try:
+                sent = send_spans(exported.spans(before), exporter, BATCH_BYTES[chosen], told)
+            finally:
+                exporter.shutdown()
     if as_json:
         refused = [{"stream": stream, "seq": seq} for stream, seq in sent.refused]
-        print_json({"spans": sent.spans, "batches": sent.batches, "refused": refused, "protocol": chosen})
+        print_json({what: sent.count, "batches": sent.batches, "refused": refused, "protocol": chosen})
     else:
-        click.echo(f"{sent.spans} spans sent in {sent.batches} batches" if sent.spans else "nothing new to send")
+        click.echo(f"{sent.count} {what} sent in {sent.batches} batches" if sent.count else "nothing new to send")
     if sent.refused:
         stream, seq = sent.refused[0]
         click.echo(plain(f"{len(sent.refused)} refused, the first is event {seq} of {stream}: {sent.why}"), err=True)

@@ -12,10 +12,12 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Stream -> seq of the last span that ``url`` has. Kept below ``projections/``: it can be deleted at any time."""
+    """Stream -> seq of the last span (or event, where ``events``) that ``url`` has. Kept below ``projections/``: it can be
+    deleted at any time."""
 
-    def __init__(self, recording: Recording, url: str) -> None:
-        digest = sha256(url.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    def __init__(self, recording: Recording, url: str, *, events: bool = False) -> None:
+        key = f"{url} events" if events else url
+        digest = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._path = recording.directory / "projections" / f"export-{digest}.json"
 
     def load(self) -> dict[str, int]:

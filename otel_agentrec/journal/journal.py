@@ -23,7 +23,7 @@ from otel_agentrec.journal.index import Index
 from otel_agentrec.journal.lists import ListCache
 from otel_agentrec.journal.named import BrokenTail
 from otel_agentrec.journal.sync import GroupCommit
-from otel_agentrec.journal.writer import StreamWriter
+from otel_agentrec.journal.writer import StreamWriter, Told
 from otel_agentrec.redaction import Redactor
 
 __all__ = ["Durability", "Journal", "make_directory"]
@@ -50,6 +50,7 @@ class Journal:
         segment_bytes: a stream that has grown to this size is sealed, and goes on in a new one.
         counted: gives what the process counted since it was asked last, for STREAM_SEALED.
         redactor: takes the secrets out of all that is written; default: the default rules.
+        told: called with each line that was written, in order and under the lock: see :class:`StreamWriter`.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class Journal:
         segment_bytes: int = 256 << 20,
         counted: Callable[[], dict[str, int]] = dict,
         redactor: Redactor | None = None,
+        told: Told | None = None,
     ) -> None:
+        self._lines_told = told
         self.gate = Gate(redactor)
         """What everything passes that is written or handed on."""
         self.directory = Path(directory)
@@ -272,7 +275,12 @@ class Journal:
             if self._prev_stream:
                 opened["prevStream"] = self._prev_stream
             self._writer = StreamWriter(
-                self.directory, origin=self._origin, index=self._index, mode=self._mode, opened=opened
+                self.directory,
+                origin=self._origin,
+                index=self._index,
+                mode=self._mode,
+                opened=opened,
+                told=self._lines_told,
             )
             self._prev_stream = None
             self._commit = GroupCommit(self._writer.sync_state, lambda e: self._failed(e, 0), self.directory)

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import secrets
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from otel_agentrec.journal.named import write_whole
 from otel_agentrec.journal.ownfile import OwnFile
 from otel_agentrec.journal.times import now
 
-__all__ = ["StreamWriter", "new_stream_name"]
+__all__ = ["StreamWriter", "Told", "new_stream_name"]
+
+Told = Callable[[bytes, SealedAt], None]
 
 CELL_FRAME = 128
 """More bytes than a cell's line has around its value."""
@@ -40,17 +43,26 @@ class StreamWriter:
     Args:
         directory: the recording; it must exist.
         opened: further keys of the STREAM_OPENED payload.
+        told: called with every line once it is written, and where that was; it must be quick, and raise nothing.
 
     Raises:
         OSError: the files can't be made or written.
     """
 
     def __init__(
-        self, directory: Path, *, origin: str, index: Index, mode: ContentMode = "detached", opened: dict[str, Any]
+        self,
+        directory: Path,
+        *,
+        origin: str,
+        index: Index,
+        mode: ContentMode = "detached",
+        opened: dict[str, Any],
+        told: Told | None = None,
     ) -> None:
         self.name = new_stream_name()
         self.cache = ListCache()
         self.mode: ContentMode = mode
+        self._told = told
         self._index = index
         self._seq = 0
         self._hash = GENESIS
@@ -118,7 +130,10 @@ class StreamWriter:
         self._content_end += len(cells)
         if draft.lists:
             self.cache.add(draft.key, seq, draft.lists)
-        return SealedAt(self.name, seq, digest, prev, ts)
+        done = SealedAt(self.name, seq, digest, prev, ts)
+        if self._told is not None:
+            self._told(line, done)
+        return done
 
     def gone(self) -> bool:
         """Whether somebody deleted the file under us: what is written now would be lost.

@@ -7,12 +7,13 @@ are JSON text, as the conventions have them for span attributes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from otel_agentrec.journal.facts import Kind
+from otel_agentrec.journal.facts import Kind, RawList
+from otel_agentrec.journal.lists import parse_elements
 
-__all__ = ["attributes_of", "shown_values"]
+__all__ = ["attributes_of", "plain_value", "shown_values", "text_of"]
 
 Json = Any
 Value = Any  # str, bool, int, float, or a list of one of them
@@ -48,7 +49,13 @@ _HEADER = {"instructions": "gen_ai.system_instructions", "tools": "gen_ai.tool.d
 
 
 def attributes_of(
-    kind: str, facts: Mapping[str, Json], header: Mapping[str, Json], session: str | None
+    kind: str,
+    facts: Mapping[str, Json],
+    header: Mapping[str, Json],
+    session: str | None,
+    *,
+    besides: Container[str] = (),
+    content: bool = True,
 ) -> dict[str, Value]:
     """Span attributes of a step.
 
@@ -57,29 +64,44 @@ def attributes_of(
         facts: the payload's ``facts``, content in place.
         header: ``{instructions, tools, parameters}`` of a model call.
         session: the conversation.
+        besides: names that are left out: the span has them already. Nor is a prompt said again in another attribute.
+        content: False leaves out what was said.
     """
-    out: dict[str, Value] = {"gen_ai.operation.name": facts.get("operation") or OPERATION.get(kind) or "step"}
+    out: dict[str, Value] = {}
+    if "gen_ai.operation.name" not in besides:
+        out["gen_ai.operation.name"] = facts.get("operation") or OPERATION.get(kind) or "step"
     for key, name in _PLAIN.items():
-        if (value := facts.get(key)) is not None:
+        if (value := facts.get(key)) is not None and name not in besides:
             out[name] = value
-    for key, name in _TEXTS.items():
-        if (value := facts.get(key)) is not None:
-            out[name] = text_of(value)
-    if facts.get("outputMessages") is None and facts.get("calls"):
-        out[_TEXTS["outputMessages"]] = text_of([{"role": "assistant", "parts": _call_parts(facts["calls"])}])
-    for key, name in _HEADER.items():
-        if (value := header.get(key)) is not None:
-            out[name] = text_of(value)
+    if content:
+        out.update(_said(facts, header, besides))
     parameters = header.get("parameters")
     for key, value in parameters.items() if isinstance(parameters, Mapping) else ():
-        out[f"gen_ai.request.{key}"] = plain_value(value)
-    if session is not None:
+        if (name := f"gen_ai.request.{key}") not in besides:
+            out[name] = plain_value(value)
+    if session is not None and "gen_ai.conversation.id" not in besides:
         out["gen_ai.conversation.id"] = session
     for key, value in (facts.get("otherTokens") or {}).items():
-        out[f"gen_ai.usage.{key}"] = value
+        if (name := f"gen_ai.usage.{key}") not in besides:
+            out[name] = value
     for key, value in (facts.get("attributes") or {}).items():
-        if value is not None:
+        if value is not None and key not in besides:
             out.setdefault(key, plain_value(value))
+    return out
+
+
+def _said(facts: Mapping[str, Json], header: Mapping[str, Json], besides: Container[str]) -> dict[str, str]:
+    out: dict[str, str] = {}
+    for key, name in _TEXTS.items():
+        if (value := facts.get(key)) is not None and name not in besides:
+            out[name] = text_of(value)
+    answered = _TEXTS["outputMessages"]
+    if facts.get("outputMessages") is None and facts.get("calls") and answered not in besides:
+        out[answered] = text_of([{"role": "assistant", "parts": _call_parts(facts["calls"])}])
+    for key, name in _HEADER.items():
+        said_there = key == "instructions" and _TEXTS["messages"] in besides  # viewers would show the prompt twice
+        if (value := header.get(key)) is not None and name not in besides and not said_there:
+            out[name] = text_of(value)
     return out
 
 
@@ -106,9 +128,9 @@ def shown_values(kind: str, facts: Mapping[str, Json]) -> dict[str, Value]:
 
 def text_of(value: Json) -> str:
     """JSON text; a text stays as it is."""
-    return (
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-    )
+    if isinstance(value, str):
+        return value
+    return json.dumps(_parsed(value), ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def plain_value(value: Json) -> Value:
@@ -129,8 +151,18 @@ def _call_parts(calls: Json) -> list[Json]:
     return [{"type": "tool_call", **call} for call in calls if isinstance(call, Mapping)]
 
 
+def _parsed(value: Json) -> Json:
+    if not isinstance(value, RawList):
+        return value
+    try:
+        return [value.element(item) for item, _ in parse_elements(value.text)]
+    except (ValueError, RecursionError):
+        return value.text
+
+
 def _spoken(messages: Json, role: str) -> Json:
     """What the last message of a role says: its text, else its parts; None when there is none."""
+    messages = _parsed(messages)
     if not isinstance(messages, Sequence) or isinstance(messages, str):
         return messages
     said = [m for m in messages if isinstance(m, Mapping) and m.get("role") == role]

@@ -40,7 +40,7 @@ class RecordingSpanExporter(SpanExporter):
         self.recorder = _recorder(self, path, settings)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        done = self.recorder is None or self.recorder.guard.run("export", _told, self.recorder.spans_exported, spans)
+        done = self.recorder is None or self.recorder.guard.run("export", _told, self.recorder.exports.spans, spans)
         return SpanExportResult.SUCCESS if done else SpanExportResult.FAILURE
 
     def shutdown(self) -> None:
@@ -58,7 +58,7 @@ class RecordingLogExporter(LogRecordExporter):
         self.recorder = _recorder(self, path, settings)
 
     def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
-        done = self.recorder is None or self.recorder.guard.run("export", _told, self.recorder.logs_exported, batch)
+        done = self.recorder is None or self.recorder.guard.run("export", _told, self.recorder.exports.logs, batch)
         return LogRecordExportResult.SUCCESS if done else LogRecordExportResult.FAILURE
 
     def shutdown(self) -> None:
@@ -76,7 +76,7 @@ def _recorder(exporter: object, path: str | os.PathLike[str] | None, settings: d
 
         recorder = join_from_outside(EXPORTER, whole_process=path is None, path=path, **settings)
         if recorder is not None:
-            recorder.expect_exports()
+            recorder.exports.expect()
             recorder.attach(exporter)
         return recorder
     except Exception as error:

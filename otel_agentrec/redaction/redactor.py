@@ -102,6 +102,11 @@ class Redactor:
         return self._credentials is None and not self._rules and not self._whole
 
     @property
+    def has_rules(self) -> bool:
+        """Whether there are rules of the user, which know what is recorded by its place in the recording."""
+        return bool(self._rules or self._whole)
+
+    @property
     def per_element(self) -> bool:
         """Whether no rule must see a whole record: then each element of a list is redacted by itself, once."""
         return not self._whole

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from otel_agentrec import read_nodes
+from otel_agentrec.capture.forward.exporters import endpoint_of, protocol_of
+from otel_agentrec.capture.forward.sending import batches
 from otel_agentrec.capture.received import Receiver
 from otel_agentrec.capture.serving import Access, Servers
 from otel_agentrec.cli.app import run
 from otel_agentrec.errors import UsageError
-from otel_agentrec.export.otlp import batches, endpoint_of, protocol_of
 from otel_agentrec.export.spans import Exported
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.settings import Settings
@@ -120,9 +122,13 @@ def test_a_batch_that_is_too_large_is_taken_apart_and_one_span_may_be_refused(
 
 def test_batches_are_capped_by_bytes(tmp_path: Path) -> None:
     spans = list(Exported(recorded(AGENT, tmp_path / "rec")).spans())
-    assert len(list(batches(spans, 1 << 30))) == 1
-    assert [len(b) for b in batches(spans, 1)] == [1] * len(spans)
-    assert [p for b in batches(spans, 3000) for p in b] == spans
+
+    def size(placed: Any) -> int:
+        return encode_spans([placed[2]]).ByteSize()
+
+    assert len(list(batches(spans, size, 1 << 30))) == 1
+    assert [len(b) for b in batches(spans, size, 1)] == [1] * len(spans)
+    assert [p for b in batches(spans, size, 3000) for p in b] == spans
 
 
 @pytest.mark.parametrize(

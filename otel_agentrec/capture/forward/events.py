@@ -1,0 +1,182 @@
+"""Every journal event goes out as a log record, in order, by a thread of our own.
+
+The writing thread only puts the line into a queue. While nobody answers, the queue is kept and tried again; what does not fit
+into it is lost to the receiver, counted, and said once: the recording has it all.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from opentelemetry.sdk._logs import ReadableLogRecord
+from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
+
+from otel_agentrec.capture.forward.eventrecords import OVERHEAD, EventRecords
+from otel_agentrec.capture.forward.exporters import protocol_of_exporter
+from otel_agentrec.capture.forward.sending import BATCH_BYTES, BATCH_COUNT, Away, Delivery, deliver
+from otel_agentrec.capture.guard import Guard
+from otel_agentrec.journal.draft import SealedAt
+
+__all__ = ["EventSender"]
+
+MAX_WAITING = 32 << 20
+"""Bytes of lines that may wait."""
+LINGER = 1.0
+"""Seconds that lines gather before they are sent."""
+LONGEST_PAUSE = 30.0
+"""Seconds between tries while nobody answers."""
+GRPC_LIMIT = 4 << 20
+_SENT, _LOST = "events_sent", "events_lost"
+
+_Line = tuple[bytes, SealedAt]
+
+
+class EventSender:
+    """Args:
+    make: makes the exporter; called on our thread, again in a forked child.
+    """
+
+    def __init__(self, make: Callable[[], LogRecordExporter], path: str, guard: Guard) -> None:
+        self._make = make
+        self._path = path
+        self._guard = guard
+        self._counters = guard.counters
+        self._is_closed = False
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """In the child there is no thread, and what waited is the parent's to send."""
+        self._queue: deque[_Line] = deque()
+        self._bytes = 0
+        self._exporter: LogRecordExporter | None = None
+        self._records: EventRecords | None = None
+        self._thread: threading.Thread | None = None
+        self._wake = threading.Event()
+        self._hurry = threading.Event()
+        self._sending = threading.Lock()
+
+    def put(self, line: bytes, at: SealedAt) -> None:
+        """Take a line that was written. Called under the journal's lock, in order; never raises."""
+        if self._is_closed:
+            return
+        size = len(line)
+        if self._bytes + size > MAX_WAITING:
+            self._lost(1, at, "the receiver does not keep up")
+            return
+        self._queue.append((line, at))
+        self._bytes += size
+        if self._thread is None:
+            self._start()
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def flush(self, seconds: float) -> bool:
+        """Send what waits; False when that took too long, or nobody answered."""
+        end = time.monotonic() + seconds
+        if not self._sending.acquire(timeout=max(0.0, seconds)):
+            return False
+        try:
+            while self._queue and time.monotonic() < end:
+                if not self._send_one():
+                    return False
+            return not self._queue
+        finally:
+            self._sending.release()
+
+    def close(self, seconds: float) -> None:
+        """Send what waits, once; what is not taken is lost."""
+        if self._is_closed:
+            return
+        self._hurry.set()
+        done = self._guard.run("sending events", self.flush, seconds)
+        self._is_closed = True
+        self._wake.set()
+        left = len(self._queue)
+        if not done and left:
+            self._lost(left, self._queue[0][1], "nobody took it before the end")
+        self._queue.clear()
+        if self._exporter is not None:
+            self._guard.run("the end of sending events", self._exporter.shutdown)
+
+    # --- our thread ---
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="otel-agentrec-events", daemon=True)
+        self._thread = thread
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is about to end: close() sends it
+            self._thread = None
+
+    def _run(self) -> None:
+        me, pause = threading.current_thread(), LINGER
+        while self._thread is me and not self._is_closed:
+            self._wake.wait()
+            self._wake.clear()
+            self._hurry.wait(pause)
+            if self._hurry.is_set():
+                return  # close() is here
+            with self._sending:
+                done = True
+                while self._queue and done:
+                    done = self._guard.run("sending events", self._send_one) is True
+            pause = LINGER if done else min(2 * max(pause, LINGER), LONGEST_PAUSE)
+            if not done:
+                self._wake.set()
+
+    def _send_one(self) -> bool:
+        """Send the first batch that waits; it leaves the queue once it was dealt with. False: nobody answered."""
+        exporter, records = self._exporter, self._records
+        if exporter is None or records is None:
+            exporter, records = self._exporter, self._records = self._make(), EventRecords()
+        protocol = protocol_of_exporter(exporter)
+        batch: list[_Line] = []
+        size = 0
+        for n in range(min(len(self._queue), BATCH_COUNT)):
+            line, at = self._queue[n]
+            if batch and size + len(line) + OVERHEAD > BATCH_BYTES[protocol]:
+                break
+            batch.append((line, at))
+            size += len(line) + OVERHEAD
+        if not batch:
+            return True
+        delivery: Delivery[_Line] = Delivery()
+
+        def export(some: Sequence[_Line]) -> bool:
+            made: list[ReadableLogRecord] = [
+                records.of_line(line, at.stream, at.seq, at.hash, at.prev_hash, at.ts) for line, at in some
+            ]
+            return exporter.export(made) is LogRecordExportResult.SUCCESS
+
+        try:
+            if protocol == "grpc" and size > GRPC_LIMIT:
+                delivery.refused, delivery.why = batch, "larger than the 4 MiB that gRPC receivers take"
+            else:
+                deliver(batch, export, delivery)
+        except Away:
+            for _ in range(delivery.sent):
+                self._done()
+            self._counters.add(_SENT, delivery.sent)
+            return False
+        for _ in batch:
+            self._done()
+        self._counters.add(_SENT, delivery.sent)
+        if delivery.refused:
+            self._lost(len(delivery.refused), delivery.refused[0][1], delivery.why)
+        return True
+
+    def _done(self) -> None:
+        line, _ = self._queue.popleft()
+        size = len(line)
+        self._bytes -= size  # no call between reading and writing it: the writing thread adds
+
+    def _lost(self, count: int, first: SealedAt, why: str) -> None:
+        self._counters.add(_LOST, count)
+        self._guard.notices.once(
+            "events lost",
+            f"events of the recording did not reach the OTLP receiver, the first is event {first.seq} of {first.stream}: {why}; "
+            f"the recording has them: otel-agentrec export {self._path} --otlp URL --events sends them again (said once)",
+        )

@@ -1,0 +1,69 @@
+"""Which event a span that ended became, for whoever sends the span on.
+
+It is noted on the span object itself, which every processor and exporter of the program is given: so it lives as long as the
+span waits somewhere, and no longer. For spans that were copied on their way, ids are remembered for a while.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from otel_agentrec.capture.opening import Key, OpenSpan, take_oldest
+from otel_agentrec.capture.steps import StepEvent, header_of
+from otel_agentrec.journal.draft import SealedAt
+from otel_agentrec.journal.facts import Facts, Kind
+
+__all__ = ["Sealed", "SealedSpans"]
+
+Json = Any
+REMEMBERED = 8_192
+"""Spans whose place is known by their ids."""
+
+
+class Sealed(NamedTuple):
+    """Where a span's event went, and what it told.
+
+    ``header``: ``{instructions, tools, parameters}`` of a model call; ``session``: the conversation, also as a step above told
+    it; ``event`` is None once only its place is remembered.
+    """
+
+    at: SealedAt
+    kind: str
+    event: StepEvent | None
+    header: dict[str, Json]
+    session: str | None
+
+
+class SealedSpans:
+    """The sealed spans of one recorder. Nothing is noted before somebody wants it."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+        self._mark = f"_otel_agentrec_sealed_{id(self)}"
+        self._places: dict[Key, Sealed] = {}
+
+    def after_fork(self) -> None:
+        """The places that are known are of the parent's stream: it sends those spans."""
+        self._places = {}
+
+    def note(self, span: Any, entry: OpenSpan, at: SealedAt, event: StepEvent, facts: Facts) -> None:
+        """An event was written of a span."""
+        session = (
+            event.session or entry.session or next((one.session for one in entry.ancestors() if one.session), None)
+        )
+        sealed = Sealed(at, entry.kind or Kind.STEP, event, header_of(facts) or {}, session)
+        try:
+            setattr(span, self._mark, sealed)
+        except AttributeError:  # a span class with slots
+            pass
+        self._places[entry.key] = sealed._replace(event=None, header={})
+        if len(self._places) > REMEMBERED:
+            take_oldest(self._places)
+
+    def of(self, span: Any) -> Sealed | None:
+        """None for a span without an event."""
+        noted: Sealed | None = getattr(span, self._mark, None)
+        if noted is not None:
+            return noted
+        context = span.context
+        return self._places.get((context.trace_id, context.span_id)) if context is not None else None
