@@ -193,6 +193,12 @@ class ToolNotIntercepted(RunStopped):
     default_hint = "decorate it with @resumable_tool, or allow it: --rerun-tools NAME"
 
 
+class ProcessNotResumed(RunStopped):
+    """A process beside the one that is resumed asks for an effect that the recorded run had done."""
+
+    default_hint = "only one process of a program is answered from its recording; docs/resume.md says how to go on"
+
+
 class LedgerUnavailable(RunStopped):
     """The intent to run an effect can't be made durable, so it is not run."""
 

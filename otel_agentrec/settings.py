@@ -180,6 +180,12 @@ TABLE: tuple[Setting, ...] = (
         "tools that a resumed program may run again though nobody intercepts them: names with commas between them, or all",
     ),
     Setting(
+        "rerun_processes",
+        False,
+        _flag,
+        "true: other processes that belonged to a resumed program may do again what they did",
+    ),
+    Setting(
         "inert",
         (),
         _names,
@@ -224,6 +230,7 @@ class Settings:
     resume_run: str | None = None
     on_divergence: str = "stop"
     rerun_tools: tuple[str, ...] = ()
+    rerun_processes: bool = False
     inert: tuple[str, ...] = ()
     retries: str = "replay"
     log_level: str | None = None

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from otel_agentrec.capture.content import ask_for_content
 from otel_agentrec.errors import UsageError
+from otel_agentrec.journal import process
 from otel_agentrec.redaction.redactor import check_setting
 from otel_agentrec.settings import Settings
 
@@ -114,6 +115,7 @@ def recorded_command(cmd: list[str], out: Path, env: Mapping[str, str]) -> tuple
             check_setting(settings.redact)  # the program would run unrecorded
         environ["OTEL_AGENTREC_PATH"] = str(out.absolute())
         environ["OTEL_AGENTREC__PID"] = str(os.getpid())
+        environ[process.VARIABLE] = process.of_command(environ)
         source = [] if HOME.name in ("site-packages", "dist-packages") else [str(HOME)]  # we run from a checkout
         places = [str(INJECTED), environ.get("PYTHONPATH", ""), *source]
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))

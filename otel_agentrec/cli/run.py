@@ -38,6 +38,11 @@ __all__ = ["command"]
     help="With --resume: tools that may run again though nobody intercepts them.",
 )
 @click.option(
+    "--rerun-processes",
+    is_flag=True,
+    help="With --resume: other processes of the program may do again what they did; only one is answered from the recording.",
+)
+@click.option(
     "--inert",
     metavar="PATH",
     multiple=True,
@@ -57,6 +62,7 @@ def command(
     run_id: str | None,
     on_divergence: str | None,
     rerun_tools: str | None,
+    rerun_processes: bool,
     inert: tuple[str, ...],
     retries: str | None,
     cmd: tuple[str, ...],
@@ -80,6 +86,7 @@ def command(
             "--run": run_id,
             "--on-divergence": on_divergence,
             "--rerun-tools": rerun_tools,
+            "--rerun-processes": rerun_processes,
             "--inert": inert,
             "--retries": retries,
         }
@@ -96,17 +103,21 @@ def command(
     from otel_agentrec.settings import Settings
 
     inert_of(inert)
-    if not Settings.load().enabled:
+    settings = Settings.load()
+    if not settings.enabled:
         raise UsageError(
             "OTEL_AGENTREC_ENABLED=false: nothing would be answered from the recording, and all be done once more",
             "unset it to resume; without --resume the program runs unrecorded",
         )
-    Attempt(recording, run_id)  # what can't be resumed is refused before the program starts
+    allowed = rerun_processes or settings.rerun_processes
+    attempt = Attempt(recording, run_id or settings.resume_run, rerun_processes=allowed)
+    # what can't be resumed was refused before the program starts; the processes that it starts need to know which run is meant
     told = {
         "OTEL_AGENTREC_RESUME": str(Path(recording).absolute()),
-        "OTEL_AGENTREC_RESUME_RUN": run_id,
+        "OTEL_AGENTREC_RESUME_RUN": attempt.root,
         "OTEL_AGENTREC_ON_DIVERGENCE": on_divergence,
         "OTEL_AGENTREC_RERUN_TOOLS": rerun_tools,
+        "OTEL_AGENTREC_RERUN_PROCESSES": "true" if allowed else None,
         "OTEL_AGENTREC_INERT": ",".join(inert),
         "OTEL_AGENTREC_RETRIES": retries,
     }

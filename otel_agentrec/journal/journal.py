@@ -22,6 +22,7 @@ from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.index import Index
 from otel_agentrec.journal.lists import ListCache
 from otel_agentrec.journal.named import BrokenTail
+from otel_agentrec.journal.process import own_path
 from otel_agentrec.journal.sync import GroupCommit
 from otel_agentrec.journal.writer import StreamWriter, Told
 from otel_agentrec.redaction import Redactor
@@ -267,7 +268,7 @@ class Journal:
             make_directory(self.directory)
             if self._index is None:
                 self._index = Index(self.directory, self._origin)
-            opened = dict(self._opened)
+            opened = {**self._opened, "process": own_path()}
             if self._sealed:
                 opened["late"] = True
             if self._parent_stream:

@@ -253,6 +253,10 @@ class View:
         """All spans."""
         return iter(self._table)
 
+    def span(self, trace: str, span: str) -> Span | None:
+        """The span with these ids; None when nothing tells of it."""
+        return self._table.get(trace, span)
+
     def awaits(self, model: Span) -> bool:
         """Did a model call ask for a call that no tool span answers yet?"""
         return self._pairing.awaits(model)

@@ -58,7 +58,10 @@ def _resume(settings: Settings, is_the_command: bool) -> None:
 
     assert settings.resume is not None
     try:
-        attempt = attempt_at(settings.resume, settings.resume_run)
+        attempt = attempt_at(settings.resume, settings.resume_run, rerun_processes=settings.rerun_processes)
+        if not attempt.may_be_here:
+            _stand_beside(settings)
+            return
         run = ResumedRun(
             attempt,
             live=settings.on_divergence == "live",
@@ -69,10 +72,28 @@ def _resume(settings: Settings, is_the_command: bool) -> None:
     except AgentRecError as error:
         if is_the_command:
             _refuse(str(error), error.hint)
-        return  # a process beside the one that resumes: it is only recorded
+        _stand_beside(settings)  # another one has taken the run
+        return
     ACTIVE.models, ACTIVE.tools = ResumedModels(run), run
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: _forked(run, settings))
     if is_the_command:
         atexit.register(_say_what_was_resumed, run, os.getpid())
+
+
+def _stand_beside(settings: Settings) -> None:
+    """This process is not answered from the recording, and may do only what was not done before."""
+    from otel_agentrec.resume.beside import BesideTools
+
+    assert settings.resume is not None
+    ACTIVE.models = None
+    ACTIVE.tools = BesideTools(settings.resume, settings.resume_run, rerun_processes=settings.rerun_processes)
+
+
+def _forked(run: ResumedRun, settings: Settings) -> None:
+    """In a forked child: the run stays with the parent, unless it has not begun there and belongs to such a child."""
+    if ACTIVE.tools is run and (run.attempt.run is not None or not run.attempt.may_be_here):
+        _stand_beside(settings)
 
 
 def _say_what_was_resumed(run: ResumedRun, pid: int) -> None:

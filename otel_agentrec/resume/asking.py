@@ -46,17 +46,17 @@ def _resuming(recording: str | None, run: str | None) -> ToolAnswerer:
         recording, run = settings.resume, settings.resume_run
     if recording is None or not settings.enabled:
         return _RECORDING
-    return resumed_at(recording, run, live=settings.on_divergence == "live")
+    return resumed_at(recording, run, live=settings.on_divergence == "live", rerun_processes=settings.rerun_processes)
 
 
-def resumed_at(recording: str, run: str | None, *, live: bool = False) -> PromptedRun:
+def resumed_at(recording: str, run: str | None, *, live: bool = False, rerun_processes: bool = False) -> PromptedRun:
     """Who answers the calls of the run that is resumed: one in this process.
 
     Raises:
         LedgerUnavailable: it can't be resumed.
     """
     try:
-        attempt = attempt_at(recording, run)
+        attempt = attempt_at(recording, run, rerun_processes=rerun_processes)
     except AgentRecError as error:  # a framework would tell it to the model, which would call again
         raise LedgerUnavailable(str(error), error.hint) from error
     key = (str(attempt.directory), attempt.root)

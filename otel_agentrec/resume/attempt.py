@@ -21,6 +21,7 @@ from otel_agentrec.errors import LedgerUnavailable, RecordingBusy, RecordingTamp
 from otel_agentrec.intercept.unknown import UnknownEffect
 from otel_agentrec.journal.claims import Claim
 from otel_agentrec.journal.facts import Kind
+from otel_agentrec.journal.process import depth_of, own_path
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.journal.times import not_before
 from otel_agentrec.nodes.effects import Effect, read_effects
@@ -28,6 +29,7 @@ from otel_agentrec.nodes.fold import View, fold
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.resume.choosing import Resumable, choose_root, resumables
 from otel_agentrec.resume.ledger import Ledger
+from otel_agentrec.resume.processes import kin_of, refuse_kin
 
 __all__ = ["Attempt", "attempt_at", "unknown_of"]
 
@@ -42,15 +44,18 @@ class Attempt:
     Args:
         recording: the recording directory.
         run: id of the root or of any attempt, or the beginning of one; default: the only run that did not come to its end.
+        rerun_processes: other processes of the program may do again what they did.
 
     Raises:
-        UsageError: no run, or no single one, is meant; or it is finished.
-        RecordingBusy: the run is alive.
+        UsageError: no run, or no single one, is meant; or it is finished; or other processes did what would be done again.
+        RecordingBusy: the run is alive, or another process of its program is.
         RecordingNotFound, RecordingUnreadable: there is no recording.
         RecordingTampered: the recording is not as it was written.
     """
 
-    def __init__(self, recording: str | os.PathLike[str], run: str | None = None) -> None:
+    def __init__(
+        self, recording: str | os.PathLike[str], run: str | None = None, *, rerun_processes: bool = False
+    ) -> None:
         self.directory = Path(place_of(os.fspath(recording)))
         opened = Recording(self.directory)
         if opened.single is not None:
@@ -59,9 +64,12 @@ class Attempt:
         if report.exit_code == RecordingTampered.exit_code:
             raise RecordingTampered(f"{recording} is not as it was written")
         ours = _runs_of_process()
-        found = [one for one in resumables(opened, fold(opened)) if not any(run.id in ours for run in one.runs)]
+        view = fold(opened)
+        found = [one for one in resumables(opened, view) if not any(run.id in ours for run in one.runs)]
         self.chosen: Resumable = choose_root(found, shlex.quote(str(recording)), run)
         self.root = self.chosen.root
+        self._rerun_processes = rerun_processes
+        refuse_kin(kin_of(opened, view, self.chosen), self.root, rerun=rerun_processes)
         self._other_sessions = {one.session for one in found if one.root != self.root} - {None, self.chosen.session}
         self.run: str | None = None
         """Id of the run of this process that is the attempt, once there is one."""
@@ -109,8 +117,17 @@ class Attempt:
         if self.claim is not None:
             self.claim.release()
 
+    @property
+    def may_be_here(self) -> bool:
+        """Whether this process stands where the one stood that is to go on: as far from the command that started both. A
+        process that is no child of ``otel-agentrec run`` may be any."""
+        told = [process.path for process in self.chosen.processes[:1] if process.path is not None]
+        return not told or not (there := depth_of(told[0])) or not (here := depth_of(own_path())) or here == there
+
     def _may_be(self, place: CallPlace) -> bool:
         first = self.chosen
+        if not self.may_be_here:
+            return False
         if first.agent is not None and place.agent != first.agent:
             return False
         # a session that is in the recording is another conversation; one that is not was named anew by this process
@@ -134,9 +151,12 @@ class Attempt:
             alive = [run for run in earlier if run.status == "open"]
             if alive:
                 raise RecordingBusy(f"run {alive[0].id} is still running", "wait for its process to end, or stop it")
-            self.chosen = Resumable(self.root, tuple(earlier) or self.chosen.runs, ours.stopped)
+            here = own_path()
+            before = tuple(process for process in ours.processes if process.path != here)
+            self.chosen = Resumable(self.root, tuple(earlier) or self.chosen.runs, ours.stopped, processes=before)
             if self.chosen.is_finished:
                 raise UsageError(f"run {self.root} was finished by another attempt", "there is nothing left to resume")
+            refuse_kin(kin_of(recording, view, self.chosen), self.root, rerun=self._rerun_processes)
             runs = {run.id for run in earlier}
             records = (record for run in runs for record in view.records(run))
             effects = [e for e in read_effects(recording, records, root=self.root) if e.run != place.run]
@@ -188,13 +208,13 @@ _ATTEMPTS: dict[tuple[str, str | None], Attempt] = {}
 _LOCK = threading.Lock()
 
 
-def attempt_at(recording: str | os.PathLike[str], run: str | None = None) -> Attempt:
+def attempt_at(recording: str | os.PathLike[str], run: str | None = None, *, rerun_processes: bool = False) -> Attempt:
     """The attempt of this process for a recording: everything that resumes the same run shares one. Raises as :class:`Attempt`."""
     key = (place_of(os.fspath(recording)), run)
     with _LOCK:
         known = _ATTEMPTS.get(key)
         if known is None:
-            made = Attempt(recording, run)
+            made = Attempt(recording, run, rerun_processes=rerun_processes)
             known = next(
                 (one for one in _ATTEMPTS.values() if one.directory == made.directory and one.root == made.root), made
             )

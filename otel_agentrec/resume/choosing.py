@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from otel_agentrec.errors import RecordingBusy, UsageError
 from otel_agentrec.journal.facts import Kind
+from otel_agentrec.journal.process import is_below
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.effects import EffectEvents
 from otel_agentrec.nodes.fold import View
 from otel_agentrec.nodes.runs import Run
+from otel_agentrec.resume.processes import Process, processes_of
 
 __all__ = ["Resumable", "choose_root", "resumables"]
 
@@ -20,6 +22,7 @@ _STOPS = frozenset(
         "ResumeDivergence",
         "RunStopped",
         "ToolNotIntercepted",
+        "ProcessNotResumed",
         "ResultUnreadable",
         "UnknownOutcomeError",
     ]
@@ -44,6 +47,8 @@ class Resumable:
     """No call of it was intercepted, but calls of another run of the same process were: it is that one's story once more."""
     alive: frozenset[str] = frozenset()
     """Ids of runs without an agent whose process is still running, so that they may go on."""
+    processes: tuple[Process, ...] = ()
+    """In which each of ``runs`` began."""
 
     @property
     def agent(self) -> str | None:
@@ -85,7 +90,8 @@ def resumables(recording: Recording, view: View) -> list[Resumable]:
                 failed.add(stream.name)
         if not stream.sealed:
             failed.add(stream.name)
-    streams, agents = _streams(view)
+    streams, agents, begun = _streams(view)
+    processes = processes_of(recording)
     alone = {run: where for run, where in streams.items() if run not in agents and run in asked}
     stopped.update(run for run, where in alone.items() if not where.isdisjoint(failed))
     alive = {stream.name for stream in recording.streams() if stream.name in failed and stream.is_live()}
@@ -98,30 +104,39 @@ def resumables(recording: Recording, view: View) -> list[Resumable]:
     def has_calls(root: str) -> bool:
         return root in asked or any(run.id in asked for run in by_root[root])
 
+    def in_order(root: str) -> list[Run]:
+        return sorted(by_root[root], key=lambda run: (run.id != root, run.started_ms or 0))
+
     return [
         Resumable(
             root,
-            tuple(sorted(runs, key=lambda run: (run.id != root, run.started_ms or 0))),
+            tuple(in_order(root)),
             frozenset(stopped),
             has_calls(root),
             is_echo=not has_calls(root)
             and any(not streams[run.id].isdisjoint(told) for run in runs if run.id in streams),
             alive=frozenset(run for run, where in alone.items() if not where.isdisjoint(alive)),
+            processes=tuple(processes[begun[run.id]] for run in in_order(root) if begun.get(run.id) in processes),
         )
         for root, runs in by_root.items()
     ]
 
 
-def _streams(view: View) -> tuple[dict[str, set[str]], set[str]]:
-    """The streams of each run, and the runs with an agent's span. Of one without, all that tells of its end is its process."""
+def _streams(view: View) -> tuple[dict[str, set[str]], set[str], dict[str, str]]:
+    """The streams of each run, the runs with an agent's span, and the stream in which each run began. Of a run without an agent
+    all that tells of its end is its process."""
     streams: dict[str, set[str]] = {}
     agents: set[str] = set()
+    first: dict[str, tuple[bool, int, str]] = {}
     for s in view.spans():
         run = view.run(s)
         streams.setdefault(run, set()).add(s.stream)
         if s.kind == Kind.AGENT:
             agents.add(run)
-    return streams, agents
+        # an agent's span is around all that it had other processes do
+        at = s.kind != Kind.AGENT, s.start or 0, s.stream
+        first[run] = min(at, first.get(run, at))
+    return streams, agents, {run: stream for run, (*_, stream) in first.items()}
 
 
 def choose_root(found: list[Resumable], where: str, run: str | None = None) -> Resumable:
@@ -146,15 +161,19 @@ def choose_root(found: list[Resumable], where: str, run: str | None = None) -> R
         (one,) = meant
     else:
         unfinished = [one for one in found if not one.is_finished and not one.is_echo]
+        # a process that another one of the program started is gone on with by name only: the program begins above it
+        below = [one for one in unfinished if any(_started(other, one) for other in found)]
+        unfinished = [one for one in unfinished if one not in below]
         open_ones = [one for one in unfinished if one.status != "open"] or unfinished
         if len(open_ones) > 1:
             open_ones = [one for one in open_ones if one.has_calls] or open_ones
         if not open_ones:
-            raise UsageError(f"{where} holds no run that did not come to its end", "a finished run is not resumed")
+            hint = "a finished run is not resumed"
+            if below:
+                hint = f"in processes that the program started, {_listed(below)} did not; name one with --run"
+            raise UsageError(f"{where} holds no run that did not come to its end", hint)
         if len(open_ones) > 1:
-            listed = ", ".join(f"{one.root} ({one.agent or 'no agent'}, {one.status})" for one in open_ones[:8])
-            more = f" and {len(open_ones) - 8} more" if len(open_ones) > 8 else ""
-            raise UsageError(f"{len(open_ones)} runs in {where} did not come to their end: {listed}{more}", see)
+            raise UsageError(f"{len(open_ones)} runs in {where} did not come to their end: {_listed(open_ones)}", see)
         (one,) = open_ones
     if one.is_finished:
         raise UsageError(
@@ -163,3 +182,14 @@ def choose_root(found: list[Resumable], where: str, run: str | None = None) -> R
     if one.status == "open":
         raise RecordingBusy(f"run {one.root} in {where} is still running", "wait for its process to end, or stop it")
     return one
+
+
+def _started(one: Resumable, other: Resumable) -> bool:
+    """Whether the process of one run started that of another."""
+    above, below = ([p.path for p in each.processes[:1] if p.path is not None] for each in (one, other))
+    return bool(above and below) and is_below(below[0], above[0])
+
+
+def _listed(found: list[Resumable]) -> str:
+    listed = ", ".join(f"{one.root} ({one.agent or 'no agent'}, {one.status})" for one in found[:8])
+    return listed + (f" and {len(found) - 8} more" if len(found) > 8 else "")

@@ -304,7 +304,9 @@ def _resumed(cache: ResumeCache) -> PromptedRun | None:
     """The run that a cache resumes; None when it resumes none, or nothing records, or answers are given further below."""
     if cache.recording is None or ACTIVE.models is not None or recorder_in_use() is None:
         return None
-    return resumed_at(cache.recording, cache.run, live=Settings.load().on_divergence == "live")
+    settings = Settings.load()
+    live = settings.on_divergence == "live"
+    return resumed_at(cache.recording, cache.run, live=live, rerun_processes=settings.rerun_processes)
 
 
 def _known(run: PromptedRun, cache: ResumeCache, prompt: AgentPrompt) -> AgentModelResult | None:

@@ -72,6 +72,12 @@ class Ledger:
         found = list(dict.fromkeys(e.lane for e in same))
         return [] if lane in found else found
 
+    def alike(self, name: str, key: str | None, inert: tuple[str, ...] = ()) -> list[Effect]:
+        """All effects, of any lane, that are this very call, or may be: nobody can compare their arguments, or those of the call."""
+        with self._lock:
+            named = [e for e in self.effects if e.name == name]
+            return [e for e in named if key is None or self._key(e, key, inert) in (None, key)]
+
     def unsettled(self) -> list[Effect]:
         """Effects that a run must not go past: nobody knows their outcome, or their result can't be handed out."""
         return [effect for effect in self.effects if effect.needs_settling]

@@ -7,7 +7,8 @@ from otel_agentrec.journal.events.base import Json, Payload, event
 
 @event("STREAM_OPENED")
 class StreamOpened(Payload):
-    """The first line of every stream. ``nonce``: 32 hex; ``index_tip``: ``{size, hash}`` of the index, or absent."""
+    """The first line of every stream. ``nonce``: 32 hex; ``index_tip``: ``{size, hash}`` of the index, or absent;
+    ``process``: ids of the commands and processes down to the one that writes (``r…/p…/p…``), or absent."""
 
     origin: str
     nonce: str
@@ -20,6 +21,7 @@ class StreamOpened(Payload):
     index_tip: dict[str, Json] | None = None
     prev_stream: dict[str, Json] | None = None
     parent_stream: str | None = None
+    process: str | None = None
     fork_of: dict[str, Json] | None = None
     restored_from: dict[str, Json] | None = None
     late: bool | None = None
