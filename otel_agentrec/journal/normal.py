@@ -303,7 +303,8 @@ def denormalise(value: Json) -> Json:
 
 
 def restore(value: Json) -> Json:
-    """Like :func:`denormalise`, but what JSON can't say (``$f64``, ``$b64``, ``$u16``, ``$map``) stays: the result is JSON."""
+    """Like :func:`denormalise`, but what JSON can't say (``$f64`` but for -0.0, ``$b64``, ``$u16``, ``$map``) stays: the result
+    is JSON."""
     return _read(value, False, 0)
 
 
@@ -331,7 +332,7 @@ def _read_form(value: dict[str, Json], python: bool, depth: int) -> Json:
         if key == "$map":
             pairs = [[_read(k, python, depth + 3), _read(x, python, depth + 3)] for k, x in inner]
             return _as_dict(pairs) if python else {key: pairs}
-        if python and key == "$f64":
+        if key == "$f64" and (python or inner == "-0"):
             return _FLOATS[inner]
         if python and key == "$b64":
             return base64.b64decode(inner, validate=True)

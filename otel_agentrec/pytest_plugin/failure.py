@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from otel_agentrec.redaction import Redactor
-from otel_agentrec.replay.divergence import excerpts, in_other_lanes
+from otel_agentrec.replay.divergence import in_other_lanes
 from otel_agentrec.replay.report import ReplayReport
+from otel_agentrec.resume.excerpts import excerpts
 
 __all__ = ["again", "fail", "failure_text", "in_test_words", "longrepr"]
 

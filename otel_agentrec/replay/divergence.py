@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from otel_agentrec.errors import ReplayDivergence
-from otel_agentrec.nodes.exactjson import canonical_exact
+from otel_agentrec.resume.excerpts import excerpts, shown
 from otel_agentrec.resume.jsondiff import ABSENT, Difference
 
-__all__ = ["Divergence", "diverged", "excerpts", "in_other_lanes"]
+__all__ = ["Divergence", "diverged", "in_other_lanes"]
 
 Json = Any
-_SHOWN = 160
-"""Characters of a value that are shown."""
-_BEFORE = 50
-"""Of them, those before the first difference."""
 _MOST = 20
 """Differences that are told of one call."""
 
@@ -88,7 +84,7 @@ class Divergence:
         for d in self.differences[:_MOST]:
             out.append(f"  {d.where}: {d.kind}")
             # cut afterwards: of half a secret nobody would know that it is one
-            recorded, now = excerpts(redact(_shown(d.recorded)), redact(_shown(d.asked)))
+            recorded, now = excerpts(redact(shown(d.recorded)), redact(shown(d.asked)))
             out.append(f"    recorded: {recorded}")
             out.append(f"    now:      {now}")
         if len(self.differences) > _MOST:
@@ -108,25 +104,3 @@ def in_other_lanes(elsewhere: Sequence[str], lane: str) -> str:
     """That a call is recorded, but not of the agent that makes it now."""
     names = " and ".join(name or "the run itself" for name in elsewhere)
     return f"this very call is recorded of {names}, not of {lane or 'the run itself'}"
-
-
-def excerpts(a: str, b: str) -> tuple[str, str]:
-    """Two texts, both cut to where they first differ."""
-    if max(len(a), len(b)) <= _SHOWN:
-        return a, b
-    at = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    start = max(0, at - _BEFORE)
-    while 0 < start < at and not a[start - 1].isspace() and at - start < _BEFORE + 15:
-        start -= 1  # not in the middle of a word
-
-    def cut(text: str) -> str:
-        shown = text[start : start + _SHOWN]
-        return ("…" if start else "") + shown + ("…" if start + _SHOWN < len(text) else "")
-
-    return cut(a), cut(b)
-
-
-def _shown(value: Json) -> str:
-    if value is ABSENT:
-        return "(absent)"
-    return canonical_exact(value).decode("utf-8", "replace")

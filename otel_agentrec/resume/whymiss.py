@@ -8,6 +8,7 @@ from typing import Any
 
 from otel_agentrec.nodes.exactjson import canonical_exact
 from otel_agentrec.nodes.inert import Inert, inert_of, path_text
+from otel_agentrec.resume.excerpts import excerpts, shown
 from otel_agentrec.resume.jsondiff import ABSENT, Difference, differences
 
 __all__ = ["Known", "MissReport", "explain"]
@@ -43,7 +44,8 @@ _SAID = frozenset(
     ]
 )
 """Members in which a model is told what to answer: to leave one out of the key would make different questions one."""
-_SHOWN = 60
+_ONE_LINE = 80
+"""Characters of both values together that stand on the line of their path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,14 @@ class MissReport:
         }
 
     def lines(self) -> list[str]:
-        """The report for people: one line per difference."""
+        """The report for people: path and both values of each difference, long ones cut to where they differ."""
         out = [self.reason]
         for d in self.differences[:20]:
-            out.append(f"  {d.where}: {d.kind}: recorded {_shown(d.recorded)}, now {_shown(d.asked)}")
+            recorded, now = excerpts(shown(d.recorded), shown(d.asked))
+            if len(recorded) + len(now) <= _ONE_LINE:
+                out.append(f"  {d.where}: {d.kind}: recorded {recorded}, now {now}")
+            else:
+                out += [f"  {d.where}: {d.kind}", f"    recorded: {recorded}", f"    now:      {now}"]
         if len(self.differences) > 20:
             out.append(f"  and {len(self.differences) - 20} more")
         if self.heal:
@@ -191,10 +197,3 @@ def _entry(d: Difference) -> str | None:
     if any(name in ("arguments", "parameters", "tools", "function", "input_schema") for name in names[:-1]):
         return None
     return path_text(tuple(None if isinstance(step, int) else step for step in d.path))
-
-
-def _shown(value: Json) -> str:
-    if value is ABSENT:
-        return "(absent)"
-    text = canonical_exact(value).decode("utf-8", "replace")
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -12,8 +12,10 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from otel_agentrec import AgentRecSpanProcessor, agent_run
 from otel_agentrec.cli.app import run
+from otel_agentrec.nodes.inert import inert_of
 from otel_agentrec.nodes.read import read_nodes
 from otel_agentrec.prompts import AgentPrompt
+from otel_agentrec.resume.whymiss import Known, explain
 
 Out = pytest.CaptureFixture[str]
 
@@ -43,6 +45,17 @@ def test_one_that_differs_is_told_where_and_what_would_heal_it(ask: Any) -> None
     assert second == '  $.city: value: recorded "Tromsø", now "Oslo"'
     assert third == "  would hit with: --inert '$.city'"
     assert ask({"name": "weather", "arguments": {"city": "Oslo"}}, "--inert", "$.city")[0] == 0
+
+
+def test_a_change_far_into_a_long_value_is_shown(ask: Any) -> None:
+    long = "Be brief. " * 40
+    known = [Known("m", "model", {"messages": [f"{long}Rome?"]})]
+    report = explain({"messages": [f"{long}Oslo? {long}"]}, "model", known, inert_of())
+    _, where, recorded, now = report.lines()
+    assert where == "  $.messages[0]: value"
+    assert recorded == '    recorded: …Be brief. Be brief. Be brief. Be brief. Be brief. Rome?"'
+    assert now.startswith("    now:      …Be brief. Be brief. Be brief. Be brief. Be brief. Oslo? Be brief.")
+    assert len(now) < 200
 
 
 def test_json_has_stable_keys(ask: Any) -> None:

@@ -90,6 +90,10 @@ def test_a_value_read_back_has_the_same_normal_form(value: Any) -> None:
     assert canonical_any(denormalise(orjson.loads(once))) == once
 
 
+def test_minus_zero_is_json_and_comes_back_as_it_was() -> None:
+    assert json.dumps(restore(on_disk({"x": [-0.0, 0.5]}))) == '{"x": [-0.0, 0.5]}'
+
+
 @given(JSON)
 def test_what_is_restored_is_json_and_keeps_what_json_can_say(value: Any) -> None:
     restored = restore(on_disk(value))
