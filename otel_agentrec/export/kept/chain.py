@@ -15,7 +15,7 @@ import orjson
 from otel_agentrec.audit.report import OK, UNPROVEN, VerifyReport, sum_up
 from otel_agentrec.audit.structure import MOST_GAPS, OpenSpans, Structure, printable
 from otel_agentrec.errors import RecordingUnreadable
-from otel_agentrec.export.kept.reading import BrokenMark, EventRecord, KeptFile, StampMark
+from otel_agentrec.export.kept.reading import BrokenMark, Checkpoint, EventRecord, KeptFile, StampMark
 from otel_agentrec.journal.chain import GENESIS, link_hash
 from otel_agentrec.journal.check import Fault
 from otel_agentrec.journal.reader import INDEX, SESSIONS
@@ -40,6 +40,7 @@ def verify_kept(files: Iterable[KeptFile], *, structured: bool = True) -> Verify
     open_spans: dict[str, OpenSpans] = {}
     lost: list[VerifyReport] = []
     stamps = 0
+    witnesses: dict[str, dict[tuple[int, str], str]] = {}
     for file in files:
         for mark in file.marks():
             if isinstance(mark, BrokenMark) and mark.is_event and mark.stream is None:
@@ -52,8 +53,13 @@ def verify_kept(files: Iterable[KeptFile], *, structured: bool = True) -> Verify
                 if check is None:
                     check = checks[name] = StreamCheck(name, open_spans, structured=structured)
                 check.take(mark, told)
-            elif isinstance(mark, StampMark):
-                stamps += 1
+            elif isinstance(mark, (StampMark, Checkpoint)):
+                stamps += isinstance(mark, StampMark)
+                seq = mark.seq if isinstance(mark, StampMark) else mark.size - 1
+                witnesses.setdefault(mark.stream, {}).setdefault((seq, mark.hash), mark.place)
+    for name, said in witnesses.items():
+        if name in checks:
+            checks[name].compare(said)
     if not checks and not lost:
         raise _nothing(files, stamps)
     reports = [checks[name].report() for name in sorted(checks)]
@@ -81,7 +87,7 @@ class StreamCheck:
         self._held: dict[int, EventRecord] = {}
         self._fault: Fault | None = None
         self._whole_after: set[int] = set()
-        self._newest = -1
+        self._newest = self._stamped = -1
         self.records = self.again = self.late = 0
         """Records that came; identical ones that had come before; ones that came after a later one."""
 
@@ -110,6 +116,20 @@ class StreamCheck:
                 self._check(following)
             if self._fault is not None:
                 self._let_go()
+
+    def compare(self, said: Mapping[tuple[int, str], str]) -> None:
+        """What stamps and checkpoints in the same files say: (seq, hash) -> where. They must name the same events."""
+        size = len(self._hashes)
+        for (seq, hash_), place in said.items():
+            if seq < size and self._hashes[seq].hex() != hash_:
+                hint = (
+                    f"a stamp ({place}) names another event {seq} than the record: one of the two is not the recorder's"
+                )
+                self._found("equivocation", seq, hint, hash_, self._hashes[seq].hex())
+        self._stamped = max((seq for seq, _ in said), default=-1)
+        if self._stamped >= size and self._structure.sealed(size):
+            hint = f"a stamp names event {self._stamped}, and event {size - 1} closes the stream: one of the two is not the recorder's"
+            self._found("equivocation", size, hint)
 
     @property
     def size(self) -> int:
@@ -154,6 +174,8 @@ class StreamCheck:
             f"its last record is event {size - 1}, and that does not close it: its writer still runs or was killed, or the end "
             "was cut off or has not arrived; what is there is valid"
         )
+        if self._stamped >= size:
+            hint += f"; a stamp names event {self._stamped}, so records are missing at the end"
         return _placeless(report.failed("unsealed_tail", Fault("unsealed_tail", size, 0, hint)))
 
     def _check(self, record: EventRecord) -> None:

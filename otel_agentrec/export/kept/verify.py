@@ -62,7 +62,11 @@ def verify(
             raise UsageError(
                 f"{kept[0].path} is no recording", "give the recording first: otel-agentrec verify REC --against FILE"
             )
-        return verify_kept(kept, structured=level != "chained")
+        found = verify_kept(kept, structured=level != "chained")
+        if found.exit_code == OK and (level in ("signed", "anchored") or list(keys) or policy is not None):
+            hint = "event records hold no signature, and only a recording can be compared with what others kept"
+            return dataclasses.replace(found.failed("checkpoint_missing", hint=hint), file=None, end=found.end)
+        return found
     (path,) = [recording] if isinstance(recording, (str, os.PathLike, Recording)) else recording
     files = [KeptFile(witness) for witness in witnesses]  # what can't be read is said before the long work begins
     if not files:

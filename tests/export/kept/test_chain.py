@@ -172,6 +172,35 @@ def test_a_chain_sealed_anew_from_the_middle_on_does_not_follow(recording: build
     assert (report.exit_code, report.kind, report.file, report.seq) == (1, "prev_hash_mismatch", ONE, 5)
 
 
+class TestStampsBesideThem:
+    def test_must_name_the_same_events(self, recording: build.Recording, tmp_path: Path) -> None:
+        spans = collector.stamped_spans(recording.directory)
+        collector.set_attribute(spans[2], "agentrec.hash", "0" * 64)
+        documents = [collector.spans_line(spans), *collector.batched(kept(recording))]
+        report = verify(collector.write(tmp_path / "evidence.jsonl", documents))
+        assert (report.exit_code, report.kind, report.file, report.seq) == (4, "equivocation", ONE, 3)
+
+    def test_tell_of_a_tail_that_is_not_there(self, recording: build.Recording, tmp_path: Path) -> None:
+        stream = recording.streams[1]
+        head = collector.checkpoint(TWO, stream.size, stream.hashes[-1])
+        documents = [*collector.batched(kept(recording)[:-3]), collector.spans_line([head])]
+        report = verify(collector.write(tmp_path / "evidence.jsonl", documents))
+        assert (report.exit_code, report.kind, report.file) == (3, "unsealed_tail", TWO)
+        assert "a stamp names event 7" in str(report.hint)
+
+    def test_can_name_nothing_behind_the_close(self, recording: build.Recording, tmp_path: Path) -> None:
+        head = collector.checkpoint(TWO, 12, "0" * 64)
+        documents = [*collector.batched(kept(recording)), collector.spans_line([head])]
+        report = verify(collector.write(tmp_path / "evidence.jsonl", documents))
+        assert (report.exit_code, report.kind, report.file) == (4, "equivocation", TWO)
+
+
+@pytest.mark.parametrize("how", [{"level": "signed"}, {"level": "anchored"}, {"keys": ["k"]}])
+def test_levels_that_need_more_are_not_proven(how: Any, recording: build.Recording, tmp_path: Path) -> None:
+    report = verified(tmp_path, kept(recording), **how)
+    assert (report.exit_code, report.kind, report.end) == (3, "checkpoint_missing", "proven_close")
+
+
 def test_a_record_without_a_stream_is_a_fault_too(recording: build.Recording, tmp_path: Path) -> None:
     records = kept(recording)
     records[4]["attributes"] = []
