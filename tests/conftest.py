@@ -15,6 +15,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
+import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,12 +147,24 @@ sys.addaudithook(_loopback_only)
 
 
 @pytest.fixture(autouse=True)
-def own_environment() -> Iterator[None]:
-    """What a test sets in ``os.environ`` under ``OTEL_`` is gone after it, also when the code under test set it."""
+def as_in_a_new_process() -> Iterator[None]:
+    """Nothing that one test leaves in this process is seen by the next, also what the code under test set: variables of
+    OpenTelemetry, what was swallowed and said, patched HTTP clients."""
+    guard = sys.modules.get("otel_agentrec.capture.guard")
+    if guard is not None:
+        guard.PROCESS.counters, guard.PROCESS.notices = guard.Counters(), guard.Notices()
     yield
     for name in list(os.environ):
         if name.startswith("OTEL_"):
             del os.environ[name]
+    # One that is not shut down records the model calls of every later test as well.
+    for thread in threading.enumerate():
+        if thread.name == "otel-agentrec-wire":
+            thread.join(5)
+            assert not thread.is_alive(), "a recorder that watches the wire was not shut down"
+    install = sys.modules.get("otel_agentrec.intercept.install")
+    if install is not None and install.is_installed():
+        install.uninstall()
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ class TestProvidersUnderWatch:
     """What ``run`` does with OTel's globals; end to end it stands in test_ways."""
 
     @pytest.fixture
-    def recorder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    def recorder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
         for owner, name in (
             (trace, "_set_tracer_provider"),
             (logs_internal, "_set_logger_provider"),
@@ -175,7 +175,9 @@ class TestProvidersUnderWatch:
             (logs_internal.ProxyLogger, "_logger"),
         ):
             monkeypatch.setattr(owner, name, vars(owner)[name])
-        return Recorder(Settings.load({}, path=tmp_path / "rec"), way="otel-agentrec run")
+        recorder = Recorder(Settings.load({}, path=tmp_path / "rec"), way="otel-agentrec run")
+        yield recorder
+        recorder.shutdown()
 
     def test_nothing_is_set_before_the_first_span(self, recorder: Recorder) -> None:
         Providers(recorder).watch()

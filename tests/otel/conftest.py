@@ -7,13 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from otel_agentrec import otel
-from otel_agentrec.capture import guard, recorder
+from otel_agentrec.capture import recorder
 
 
 @pytest.fixture(autouse=True)
-def nobody_records_yet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(guard.PROCESS, "counters", guard.Counters())
-    monkeypatch.setattr(guard.PROCESS, "notices", guard.Notices())
+def nobody_records_yet() -> Iterator[None]:
     otel._said.clear()
     for one in list(recorder.RECORDERS):
         one.shutdown()
