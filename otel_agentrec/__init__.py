@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
     from otel_agentrec.nodes.read import read_nodes
     from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
-    from otel_agentrec.otel.exporters import RecordingLogExporter, RecordingSpanExporter
+    from otel_agentrec.otel.exporters import AgentRecSpanExporter, RecordingLogExporter, RecordingSpanExporter
     from otel_agentrec.otel.recording import AgentRecLogProcessor, AgentRecSpanProcessor, configure
     from otel_agentrec.prompts import (
         AgentModelChunk,
@@ -87,7 +87,7 @@ _ROOMS = {
     "intercept.unknown": ["Outcome", "UnknownEffect"],
     "nodes.read": ["read_nodes"],
     "nodes.sinks": ["InMemoryIoCaptureSink", "JsonlIoCaptureSink"],
-    "otel.exporters": ["RecordingLogExporter", "RecordingSpanExporter"],
+    "otel.exporters": ["AgentRecSpanExporter", "RecordingLogExporter", "RecordingSpanExporter"],
     "otel.recording": ["AgentRecLogProcessor", "AgentRecSpanProcessor", "configure"],
     "prompts": [
         "AgentModelChunk",
@@ -132,6 +132,7 @@ __all__ = [
     "AgentModelResult",
     "AgentPrompt",
     "AgentRecLogProcessor",
+    "AgentRecSpanExporter",
     "AgentRecSpanProcessor",
     "AgentRecTransport",
     "AgentSession",

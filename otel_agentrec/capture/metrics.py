@@ -34,8 +34,13 @@ COUNTERS: dict[str, tuple[str, str]] = {
     "late": ("{record}", "Events that came after the stream was sealed"),
     "evicted": ("{span}", "Open spans that were given up because too many were open"),
     "bytes": ("By", "Bytes written to the journal, events and content"),
+    "forwarded": ("{span}", "Spans handed on to other processors"),
+    "spans.sent": ("{span}", "Spans that an OTLP receiver took from our exporter"),
+    "spans.lost": ("{span}", "Spans that it did not take"),
+    "events.sent": ("{record}", "Events of the journal that an OTLP receiver took"),
+    "events.lost": ("{record}", "Events of the journal that it did not take"),
 }
-"""Name behind ``agentrec.`` -> (unit, description)."""
+"""Name behind ``agentrec.`` -> (unit, description). It is counted under the same name with ``_`` for a dot."""
 
 BOUNDS = tuple(x * 10.0**e for e in range(-5, 1) for x in (1, 2.5, 5))
 """Bucket bounds of the write duration, from 10 µs to 5 s."""
@@ -77,7 +82,8 @@ def _retire(own: Counters, journal: Counter[str]) -> None:
 
 
 def _counts(own: Counters, journal: Mapping[str, int]) -> dict[str, int]:
-    return {name: own.counts.get(name, 0) + journal.get(name, 0) for name in COUNTERS}
+    keys = ((name, name.replace(".", "_")) for name in COUNTERS)
+    return {name: own.counts.get(key, 0) + journal.get(key, 0) for name, key in keys}
 
 
 def _make_instruments() -> None:
@@ -133,7 +139,7 @@ def _is_proxy(provider: object) -> bool:
 
 
 def _total(name: str) -> int:
-    total = _retired[name] + PROCESS.counters.counts.get(name, 0)
+    total = _retired[name] + PROCESS.counters.counts.get(name.replace(".", "_"), 0)
     return total + sum(_counts(*pair)[name] for pair in list(_watched.values()))
 
 

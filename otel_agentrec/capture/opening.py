@@ -30,6 +30,7 @@ __all__ = [
     "can_wait",
     "frozen",
     "is_large",
+    "is_slow",
     "keys_of",
     "take_oldest",
 ]
@@ -321,6 +322,11 @@ def keys_of(attributes: Any) -> Iterable[str]:
 def is_large(span: Any) -> bool:
     """Whether writing a span that ended would hold up an event loop."""
     return sum(len(value) for value in _values_of(span) if isinstance(value, (str, bytes))) > MAX_ON_LOOP
+
+
+def is_slow(span: Any) -> bool:
+    """Whether a span that ended is better written by another thread than by that of an event loop, and may be."""
+    return is_large(span) and can_wait(span)
 
 
 def can_wait(span: Any) -> bool:

@@ -20,7 +20,7 @@ from otel_agentrec.capture.forward.outlets import Outlets
 from otel_agentrec.capture.forward.sealed import SealedSpans
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
 from otel_agentrec.capture.once import SaidOnce
-from otel_agentrec.capture.opening import Key, can_wait, frozen, is_large
+from otel_agentrec.capture.opening import Key, can_wait, frozen, is_slow
 from otel_agentrec.capture.spans import from_sdk_log
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.capture.telling import SinkTeller
@@ -108,9 +108,9 @@ class Recorder:
             self._deferred = Deferred(settings.queue, self.guard, self._journal.drop)
         self._tracker = Tracker(self._write, self._once, self._background.wake, settings, self.counters, self.notices)
         self.edge = LedgerEdge(
-            self._journal, self._tracker, self._take, self._later, self._drain, self._after, settings.run_id
+            self._journal, self._tracker, self._take, self._later, self.drain, self._after, settings.run_id
         )
-        self.exports = Exports(self, self._tracker, self._write, self._take, self._drain)
+        self.exports = Exports(self, self._tracker, self._write, self._take, self.drain)
         """What exporters of ours are given."""
         self._teller: SinkTeller | None = None
         self._sessions = session_teller(self.path, settings, self.gate, self.guard)
@@ -158,12 +158,7 @@ class Recorder:
             self._ended(span, then)
         elif self._tracker.foreign_ended(span):
             self._follow(then, span)
-        elif (
-            on_event_loop()
-            and is_large(span)
-            and can_wait(span)
-            and self._background.put(partial(self._ended, span, then))
-        ):
+        elif on_event_loop() and is_slow(span) and self._background.put(partial(self._ended, span, then)):
             self.counters.add("deferred")
         else:
             self._step_ended(span, then)
@@ -211,7 +206,7 @@ class Recorder:
         elif then is not None:
             then(span)
 
-    def _drain(self, seconds: float) -> bool:
+    def drain(self, seconds: float) -> bool:
         """Wait for what other threads of ours still have to write; False when that took too long."""
         done = self._background.drain(seconds)
         done = (self._deferred is None or self._deferred.drain(seconds)) and done
@@ -232,7 +227,8 @@ class Recorder:
     def _end_program(self) -> None:
         if self.edge.program is not None:
             self.edge.program.end()
-            self._drain(PATIENCE)
+            self.drain(PATIENCE)
+        self.guard.run("flushing what is handed on", self.outlets.settle)
 
     def watch_wire(self) -> None:
         """Record model calls as they stand on the wire too, from now on."""
@@ -303,7 +299,7 @@ class Recorder:
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait for records that were deferred; all others are in the kernel already. False when that took too long."""
         seconds = timeout_millis / 1000
-        done = self._drain(seconds)
+        done = self.drain(seconds)
         done = (self._sessions is None or self._sessions.drain(seconds)) and done
         return self.outlets.flush(seconds) and done
 

@@ -173,7 +173,7 @@ def _notes(stats: Stats) -> Iterator[str]:
         yield f"{count(stats.evaluations_unmatched, 'evaluation')} of calls that are not among these"
     if swallowed := stats.counters["swallowed"]:
         yield f"{count(swallowed, 'exception')} swallowed while recording"
-    for name in ("late", "evicted", "abandoned", "logs_unjoined"):
+    for name in _COUNTED:
         if n := stats.counters[name]:
             yield f"{n} {_COUNTED[name]}"
     cost = stats.models.cost
@@ -187,6 +187,9 @@ _COUNTED = {
     "evicted": "spans given up because too many were open",
     "abandoned": "spans that were never ended",
     "logs_unjoined": "log records whose span was not open",
+    "spans_lost": "spans did not reach the OTLP receiver: otel-agentrec export sends them again",
+    "forward_lost": "spans could not be handed on",
+    "events_lost": "events did not reach the OTLP receiver: otel-agentrec export --events sends them again",
 }
 
 

@@ -1,4 +1,5 @@
-"""Exporters that record: what ``OTEL_TRACES_EXPORTER=agentrec`` and ``OTEL_LOGS_EXPORTER=agentrec`` name.
+"""Exporters that record: what ``OTEL_TRACES_EXPORTER=agentrec`` and ``OTEL_LOGS_EXPORTER=agentrec`` name. And one that sends
+what is recorded: ``OTEL_TRACES_EXPORTER=agentrec_otlp``.
 
 OTel makes them without arguments and puts them behind a batch: so no starts are seen, only sampled spans, and what waits in
 the batch is lost when the process is killed. Spans and log records that a processor of ours saw are left to it.
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from otel_agentrec.capture.recorder import Recorder
 
-__all__ = ["RecordingLogExporter", "RecordingSpanExporter"]
+__all__ = ["AgentRecSpanExporter", "RecordingLogExporter", "RecordingSpanExporter"]
 
 
 class RecordingSpanExporter(SpanExporter):
@@ -67,6 +68,62 @@ class RecordingLogExporter(LogRecordExporter):
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         return self.recorder is None or self.recorder.force_flush(timeout_millis)
+
+
+class AgentRecSpanExporter(SpanExporter):
+    """Sends spans to an OTLP receiver, each with the stamp of the event that it became: ``OTEL_TRACES_EXPORTER=agentrec_otlp``.
+
+    It records nothing: whatever records the process (``otel-agentrec run``, a processor …) gives the stamps. A span without
+    an event goes out without a stamp, counted. Batches are cut to what receivers take; what is lost is counted and told once.
+    Never raises.
+
+    Args:
+        inner: what sends them; default: OTel's own exporter as ``OTEL_EXPORTER_OTLP_*`` say, http/protobuf where they name no
+            protocol.
+        most_bytes: of a batch before compression; default: 3 MiB over gRPC, 8 MiB over HTTP.
+        options: of a configuration file; not used.
+    """
+
+    def __init__(self, inner: SpanExporter | None = None, *, most_bytes: int | None = None, **options: Any) -> None:
+        self._out: SpanExporter | None = inner
+        try:
+            from otel_agentrec.capture.forward.exporters import span_exporter_from_environment
+            from otel_agentrec.capture.forward.spanexporter import StampingExporter
+
+            self._out = StampingExporter(inner or span_exporter_from_environment(), most_bytes)
+        except Exception as error:
+            say(f"spans go out without stamps: {error}", getattr(error, "hint", ""))
+            if inner is None:
+                self._out = _plain_exporter()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        if not spans:
+            return SpanExportResult.SUCCESS
+        try:
+            return self._out.export(spans) if self._out is not None else SpanExportResult.FAILURE
+        except Exception as error:
+            say(f"spans did not go out: {type(error).__name__}: {error}")
+            return SpanExportResult.FAILURE
+
+    def shutdown(self) -> None:
+        try:
+            if self._out is not None:
+                self._out.shutdown()
+        except Exception as error:
+            say(f"the exporter agentrec_otlp did not end well: {error}")
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return True
+
+
+def _plain_exporter() -> SpanExporter | None:
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+        return OTLPSpanExporter()
+    except Exception as error:
+        say(f"spans don't go out at all: {error}")
+        return None
 
 
 def _recorder(exporter: object, path: str | os.PathLike[str] | None, settings: dict[str, Any]) -> Recorder | None:

@@ -20,7 +20,8 @@ from otel_agentrec.capture.processors import AgentRecSpanProcessor
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.settings import Settings
 
-NAMES = ("records", "dropped", "swallowed", "late", "evicted", "bytes")
+COUNTED = ("records", "dropped", "swallowed", "late", "evicted", "bytes")
+NAMES = (*COUNTED, "forwarded", "spans.sent", "spans.lost", "events.sent", "events.lost")
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.output.messages": "[]"}
 
 
@@ -91,6 +92,11 @@ def test_names_units_and_values(tmp_path: Path, first: str) -> None:
         "late": "{record}",
         "evicted": "{span}",
         "bytes": "By",
+        "forwarded": "{span}",
+        "spans.sent": "{span}",
+        "spans.lost": "{span}",
+        "events.sent": "{record}",
+        "events.lost": "{record}",
     }
     assert all(m.description and m.data.is_monotonic for n, m in found.items() if n != metrics.WRITE_DURATION)
     told = {name: m.data.data_points[0].value for name, m in found.items() if n_is_counter(name)}

@@ -6,6 +6,7 @@ again from it. It holds references to content, not content.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ from otel_agentrec._version import __version__
 from otel_agentrec.journal.chain import PREFIX_LEN, SUFFIX_LEN
 from otel_agentrec.journal.stamps import EVENT, PREFIX
 
-__all__ = ["OVERHEAD", "SCOPE", "EventRecords", "size_of"]
+__all__ = ["OVERHEAD", "SCOPE", "EventRecords", "process_resource", "size_of"]
 
 SCOPE = InstrumentationScope("otel_agentrec.journal", __version__)
 _NOWHERE = trace.set_span_in_context(trace.INVALID_SPAN, Context())
@@ -29,13 +30,21 @@ OVERHEAD = 512
 """More bytes than a record has around its body, encoded."""
 
 
+def process_resource() -> Resource:
+    """The resource of this process, as OTel's variables say."""
+    try:
+        return Resource.create()
+    except RuntimeError:  # it starts threads, which can't be done at the end of the interpreter
+        return Resource({"service.name": os.environ.get("OTEL_SERVICE_NAME") or "unknown_service:python"})
+
+
 class EventRecords:
     """Args:
     resource: of the process that writes the journal; default: as OTel's variables say.
     """
 
     def __init__(self, resource: Mapping[str, Any] | None = None) -> None:
-        self._resource = Resource.create() if resource is None else Resource(dict(resource))
+        self._resource = process_resource() if resource is None else Resource(dict(resource))
 
     def of_line(self, line: bytes, stream: str, seq: int, hash: str, prev_hash: str, ts_ms: int) -> ReadableLogRecord:
         """The record of an event, from its line with or without the newline."""

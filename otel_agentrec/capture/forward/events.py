@@ -15,8 +15,8 @@ from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
 
 from otel_agentrec.capture.forward.eventrecords import OVERHEAD, EventRecords
-from otel_agentrec.capture.forward.exporters import protocol_of_exporter
-from otel_agentrec.capture.forward.sending import BATCH_BYTES, BATCH_COUNT, Away, Delivery, deliver
+from otel_agentrec.capture.forward.exporters import asked_timeout, protocol_of_exporter
+from otel_agentrec.capture.forward.sending import BATCH_BYTES, BATCH_COUNT, GRPC_LIMIT, Away, Delivery, deliver
 from otel_agentrec.capture.guard import Guard
 from otel_agentrec.journal.draft import SealedAt
 
@@ -26,9 +26,10 @@ MAX_WAITING = 32 << 20
 """Bytes of lines that may wait."""
 LINGER = 1.0
 """Seconds that lines gather before they are sent."""
+PAUSE = 5.0
+"""Seconds after nobody answered in which the end of the program does not wait again."""
 LONGEST_PAUSE = 30.0
 """Seconds between tries while nobody answers."""
-GRPC_LIMIT = 4 << 20
 _SENT, _LOST = "events_sent", "events_lost"
 
 _Line = tuple[bytes, SealedAt]
@@ -57,6 +58,8 @@ class EventSender:
         self._wake = threading.Event()
         self._hurry = threading.Event()
         self._sending = threading.Lock()
+        self._away_at: float | None = None
+        self._why = ""
 
     def put(self, line: bytes, at: SealedAt) -> None:
         """Take a line that was written. Called under the journal's lock, in order; never raises."""
@@ -86,18 +89,24 @@ class EventSender:
         finally:
             self._sending.release()
 
+    def at_end(self, seconds: float) -> None:
+        """Send what waits, once; what is not taken is lost. More may still come."""
+        away = self._away_at is not None and time.monotonic() - self._away_at < PAUSE
+        done = not away and self._guard.run("sending events", self.flush, seconds)
+        left = len(self._queue)
+        if left and not done:
+            self._lost(left, self._queue[0][1], self._why or "nobody took it before the end")
+            for _ in range(left):
+                self._done()
+
     def close(self, seconds: float) -> None:
-        """Send what waits, once; what is not taken is lost."""
+        """The same, and nothing more will come."""
         if self._is_closed:
             return
         self._hurry.set()
-        done = self._guard.run("sending events", self.flush, seconds)
+        self.at_end(seconds)
         self._is_closed = True
         self._wake.set()
-        left = len(self._queue)
-        if not done and left:
-            self._lost(left, self._queue[0][1], "nobody took it before the end")
-        self._queue.clear()
         if self._exporter is not None:
             self._guard.run("the end of sending events", self._exporter.shutdown)
 
@@ -111,7 +120,14 @@ class EventSender:
         except RuntimeError:  # the interpreter is about to end: close() sends it
             self._thread = None
 
+    def _ready(self) -> tuple[LogRecordExporter, EventRecords]:
+        if self._exporter is None or self._records is None:
+            self._exporter, self._records = self._make(), EventRecords()
+        return self._exporter, self._records
+
     def _run(self) -> None:
+        with self._sending:  # at the end of the interpreter it could not be made any more
+            self._guard.run("the exporter of events", self._ready)
         me, pause = threading.current_thread(), LINGER
         while self._thread is me and not self._is_closed:
             self._wake.wait()
@@ -129,9 +145,7 @@ class EventSender:
 
     def _send_one(self) -> bool:
         """Send the first batch that waits; it leaves the queue once it was dealt with. False: nobody answered."""
-        exporter, records = self._exporter, self._records
-        if exporter is None or records is None:
-            exporter, records = self._exporter, self._records = self._make(), EventRecords()
+        exporter, records = self._ready()
         protocol = protocol_of_exporter(exporter)
         batch: list[_Line] = []
         size = 0
@@ -155,8 +169,9 @@ class EventSender:
             if protocol == "grpc" and size > GRPC_LIMIT:
                 delivery.refused, delivery.why = batch, "larger than the 4 MiB that gRPC receivers take"
             else:
-                deliver(batch, export, delivery)
-        except Away:
+                deliver(batch, export, delivery, asked_timeout("logs"))
+        except Away as away:
+            self._away_at, self._why = time.monotonic(), str(away)
             for _ in range(delivery.sent):
                 self._done()
             self._counters.add(_SENT, delivery.sent)
@@ -169,7 +184,10 @@ class EventSender:
         return True
 
     def _done(self) -> None:
-        line, _ = self._queue.popleft()
+        try:
+            line, _ = self._queue.popleft()
+        except IndexError:  # the end did not wait for this batch
+            return
         size = len(line)
         self._bytes -= size  # no call between reading and writing it: the writing thread adds
 

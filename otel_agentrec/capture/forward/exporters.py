@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,6 +18,7 @@ from otel_agentrec.errors import ConfigurationError, UsageError
 __all__ = [
     "Protocol",
     "asked_protocol",
+    "asked_timeout",
     "endpoint_of",
     "log_exporter",
     "log_exporter_from_environment",
@@ -89,16 +92,36 @@ def asked_protocol(signal: Signal) -> Protocol:
     Raises:
         ConfigurationError: they name one that is not known.
     """
-    name = f"OTEL_EXPORTER_OTLP_{signal.upper()}_PROTOCOL"
-    for variable in (name, "OTEL_EXPORTER_OTLP_PROTOCOL"):
+    for variable in (f"OTEL_EXPORTER_OTLP_{signal.upper()}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
         asked = os.environ.get(variable, "").strip().lower()
         if asked == "grpc":
-            return "grpc"
+            return "http/protobuf" if _is_of_the_distro(variable) else "grpc"
         if asked == "http/protobuf":
             return "http/protobuf"
         if asked:
             raise ConfigurationError(f"{variable}={asked} can't be used", "give http/protobuf or grpc")
     return "http/protobuf"
+
+
+def _is_of_the_distro(variable: str) -> bool:
+    """``opentelemetry-instrument`` writes ``grpc`` into the environment where the user wrote nothing. What the user wrote was
+    there when the process was started."""
+    if "opentelemetry.distro" not in sys.modules:
+        return False
+    try:
+        return f"{variable}=".encode() not in b"\0" + Path("/proc/self/environ").read_bytes()
+    except OSError:  # not on this system: it can't be told
+        return False
+
+
+def asked_timeout(signal: Signal) -> float:
+    """Seconds that a batch may take, as ``OTEL_EXPORTER_OTLP_TIMEOUT`` and its form for the signal say; default: 10."""
+    for variable in (f"OTEL_EXPORTER_OTLP_{signal.upper()}_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"):
+        try:
+            return float(os.environ[variable])
+        except (KeyError, ValueError):
+            continue
+    return TIMEOUT
 
 
 def span_exporter_from_environment() -> SpanExporter:

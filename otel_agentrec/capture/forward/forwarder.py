@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from otel_agentrec.capture.forward.checkpoints import checkpoint_span
 from otel_agentrec.capture.forward.cleaned import Cleaner
+from otel_agentrec.capture.forward.eventrecords import process_resource
 from otel_agentrec.capture.forward.sealed import Sealed, SealedSpans
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.gate import Gate
@@ -98,8 +99,8 @@ class Forwarder:
         self._inner = tuple(inner)
         self._guard: Guard = recorder.guard
         self._counters = recorder.counters
-        self._stamper = Stamper(recorder.sealed, recorder.gate, recorder.settings.content != "off")
-        recorder.sealed.is_wanted = True
+        self._stamper = recorder.outlets.stamper
+        recorder.sealed.want()
 
     def has(self, inner: SpanProcessor) -> bool:
         return any(one is inner for one in self._inner)
@@ -128,7 +129,7 @@ class Forwarder:
 
     def checkpoint(self, head: SealedAt) -> None:
         """Say how far a stream has come."""
-        self._hand_on(checkpoint_span(head, self._resource if self._resource is not None else Resource.create()))
+        self._hand_on(checkpoint_span(head, self._resource if self._resource is not None else process_resource()))
 
     def _hand_on(self, span: ReadableSpan) -> None:
         for one in self._inner:

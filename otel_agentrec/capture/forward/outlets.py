@@ -12,7 +12,8 @@ from opentelemetry.sdk.trace import SpanProcessor
 from otel_agentrec.capture.forward.checkpoints import Checkpoints
 from otel_agentrec.capture.forward.events import EventSender
 from otel_agentrec.capture.forward.exporters import asked_protocol, log_exporter_from_environment
-from otel_agentrec.capture.forward.forwarder import Forwarder
+from otel_agentrec.capture.forward.forwarder import Forwarder, Stamper
+from otel_agentrec.capture.forward.sealed import is_wanted_of_all as counts_losses
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.draft import SealedAt
 
@@ -38,6 +39,7 @@ class Outlets:
         self._guard = recorder.guard
         self.checkpoints = Checkpoints()
         self._forwarders: list[Forwarder] = []
+        self._stamper: Stamper | None = None
         self.events = self._event_sender()
 
     def _event_sender(self) -> EventSender | None:
@@ -53,7 +55,7 @@ class Outlets:
             asked_protocol("logs")  # a mistake is told now, not by the thread that sends
         make = log_exporter_from_environment if asked == "otlp" else lambda: asked
         sender = EventSender(make, self._recorder.path, self._guard)
-        atexit.register(_close, weakref.ref(sender))
+        atexit.register(_at_end, weakref.ref(sender))
         return sender
 
     # --- the journal's side ---
@@ -65,6 +67,14 @@ class Outlets:
             self.events.put(line, at)
 
     # --- the processors' side ---
+
+    @property
+    def stamper(self) -> Stamper:
+        """What makes copies of spans."""
+        if self._stamper is None:
+            recorder = self._recorder
+            self._stamper = Stamper(recorder.sealed, recorder.gate, recorder.settings.content != "off")
+        return self._stamper
 
     def forwarder(self, inner: Sequence[SpanProcessor]) -> Forwarder:
         """What hands spans on to these processors."""
@@ -87,6 +97,12 @@ class Outlets:
         """Send the events that wait; False when that took too long. Processors are flushed by whoever has them."""
         return self.events is None or self.events.flush(seconds)
 
+    def settle(self) -> None:
+        """Before the stream is sealed: have spans go out now, where losses are counted, so that its last line has them."""
+        if counts_losses():
+            for one in self._forwarders:
+                one.flush(int(PATIENCE * 1000))
+
     def sealed(self, *, is_last: bool = False) -> None:
         """The stream was sealed: say so. ``is_last``: the recording is closed."""
         self._checkpoint(now=True)
@@ -94,7 +110,7 @@ class Outlets:
             if is_last:
                 self.events.close(PATIENCE)
             else:
-                self._guard.run("sending events", self.events.flush, PATIENCE)
+                self.events.at_end(PATIENCE)
 
     def _checkpoint(self, *, now: bool = False) -> None:
         """Say how far the stream has come, if that is due."""
@@ -109,8 +125,8 @@ class Outlets:
             self.events.after_fork()
 
 
-def _close(sender: weakref.ref[EventSender]) -> None:
+def _at_end(sender: weakref.ref[EventSender]) -> None:
     """At the end of the interpreter, whatever was shut down by then."""
     there = sender()
     if there is not None:
-        there.close(PATIENCE)
+        there.at_end(PATIENCE)

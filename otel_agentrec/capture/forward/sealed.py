@@ -13,7 +13,7 @@ from otel_agentrec.capture.steps import StepEvent, header_of
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.facts import Facts, Kind
 
-__all__ = ["Sealed", "SealedSpans"]
+__all__ = ["Sealed", "SealedSpans", "want_all"]
 
 Json = Any
 REMEMBERED = 8_192
@@ -34,13 +34,34 @@ class Sealed(NamedTuple):
     session: str | None
 
 
+_wanted_of_all = False
+
+
+def want_all() -> None:
+    """From now on every recorder of this process notes them: an exporter does not know which one it will meet."""
+    global _wanted_of_all
+    _wanted_of_all = True
+
+
+def is_wanted_of_all() -> bool:
+    """Whether there is such an exporter; it also counts what is lost."""
+    return _wanted_of_all
+
+
 class SealedSpans:
     """The sealed spans of one recorder. Nothing is noted before somebody wants it."""
 
     def __init__(self) -> None:
-        self.is_wanted = False
+        self._wanted = False
         self._mark = f"_otel_agentrec_sealed_{id(self)}"
         self._places: dict[Key, Sealed] = {}
+
+    def want(self) -> None:
+        self._wanted = True
+
+    @property
+    def is_wanted(self) -> bool:
+        return self._wanted or _wanted_of_all
 
     def after_fork(self) -> None:
         """The places that are known are of the parent's stream: it sends those spans."""

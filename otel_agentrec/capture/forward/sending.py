@@ -17,10 +17,12 @@ from typing import Generic, TypeVar
 
 from opentelemetry import context as otel_context
 
-__all__ = ["BATCH_BYTES", "BATCH_COUNT", "TIMEOUT", "Away", "Delivery", "batches", "deliver"]
+__all__ = ["BATCH_BYTES", "BATCH_COUNT", "GRPC_LIMIT", "TIMEOUT", "Away", "Delivery", "batches", "deliver"]
 
 BATCH_BYTES: dict[str, int] = {"grpc": 3 << 20, "http/protobuf": 8 << 20}
 """Most bytes of a batch before compression: gRPC receivers take 4 MiB unless told otherwise."""
+GRPC_LIMIT = 4 << 20
+"""Bytes of a message that gRPC receivers take unless told otherwise."""
 BATCH_COUNT = 512
 TIMEOUT = 10.0
 """Seconds that one batch may take, with the exporter's own retries."""

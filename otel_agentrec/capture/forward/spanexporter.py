@@ -1,0 +1,147 @@
+"""Spans to an OTLP receiver in batches that it takes, each span with the stamp of its event, and every loss counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from otel_agentrec.capture.forward import sealed
+from otel_agentrec.capture.forward.exporters import asked_timeout, protocol_of_exporter
+from otel_agentrec.capture.forward.forwarder import Stamper
+from otel_agentrec.capture.forward.sending import BATCH_BYTES, GRPC_LIMIT, Away, Delivery, batches, deliver
+from otel_agentrec.capture.forward.stamped import StampedSpan
+from otel_agentrec.capture.guard import PROCESS, Guard
+from otel_agentrec.capture.recorder import RECORDERS, Recorder
+from otel_agentrec.capture.recorders import gate_of_process, recorder_in_use
+from otel_agentrec.journal.stamps import stamp_of
+
+__all__ = ["StampingExporter"]
+
+PATIENCE = 5.0
+"""Seconds that a batch waits for records that are still to be written."""
+PAUSE = 5.0
+"""Seconds after nobody answered in which nothing is tried."""
+_SPAN = 256
+_VALUE = 24
+"""About how many bytes a span, and an attribute, has around what is in it."""
+
+
+class StampingExporter(SpanExporter):
+    """Args:
+    inner: sends them.
+    most_bytes: of a batch, before compression; default: what receivers of its protocol take.
+    """
+
+    def __init__(self, inner: SpanExporter, most_bytes: int | None = None) -> None:
+        self._inner = inner
+        self._protocol = protocol_of_exporter(inner)
+        self._most = most_bytes or BATCH_BYTES[self._protocol]
+        self._limit = max(self._most, GRPC_LIMIT) if self._protocol == "grpc" else None
+        self._timeout = asked_timeout("traces")
+        self._away_at: float | None = None
+        self._unrecorded = Stamper(sealed.SealedSpans(), gate_of_process(), content=True)
+        sealed.want_all()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        if not spans:
+            return SpanExportResult.SUCCESS
+        for recorder in list(RECORDERS):
+            if not recorder.is_closed:
+                recorder.drain(PATIENCE)
+        ready = [self._stamped(span) for span in spans]
+        lost = 0
+        for batch in batches([span for span in ready if span is not None], _size, self._most):
+            lost += self._send(batch)
+        return SpanExportResult.FAILURE if lost or None in ready else SpanExportResult.SUCCESS
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._inner.force_flush(timeout_millis)
+
+    def shutdown(self) -> None:
+        self._inner.shutdown()
+
+    def _stamped(self, span: ReadableSpan) -> ReadableSpan | None:
+        """None when it can't be copied: as it is, it may hold what must not leave."""
+        if isinstance(span, StampedSpan) or stamp_of(span.attributes or {}) is not None:
+            return span
+        recorder = next((one for one in list(RECORDERS) if one.sealed.of(span) is not None), None)
+        stamper = recorder.outlets.stamper if recorder is not None else self._unrecorded
+        guard = _guard(recorder)
+        made = guard.run("the stamp of a span", stamper.stamped, span)
+        if made is None:
+            guard.counters.add("spans_lost")
+            return None
+        if made[1] is None:
+            guard.counters.add("spans_unstamped")
+        return made[0]  # type: ignore[no-any-return]
+
+    def _send(self, batch: Sequence[ReadableSpan]) -> int:
+        """-> how many were lost."""
+        guard = _guard(recorder_in_use())
+        delivery: Delivery[ReadableSpan] = Delivery()
+        lost: Sequence[ReadableSpan] = ()
+        if self._away_at is not None and time.monotonic() - self._away_at < PAUSE:
+            lost, delivery.why = batch, "nobody answered a moment ago"
+        elif self._limit is not None and len(batch) == 1 and _exact(batch[0]) > self._limit:
+            lost, delivery.why = batch, f"{_exact(batch[0])} bytes are more than gRPC receivers take"
+        else:
+            try:
+                deliver(batch, self._export, delivery, self._timeout)
+                self._away_at, lost = None, delivery.refused
+            except Away:
+                self._away_at, lost = time.monotonic(), batch[delivery.sent :]
+        guard.counters.add("spans_sent", len(batch) - len(lost))
+        if lost:
+            self._told(guard, lost, delivery.why)
+        return len(lost)
+
+    def _export(self, some: Sequence[ReadableSpan]) -> bool:
+        return self._inner.export(some) is SpanExportResult.SUCCESS
+
+    def _told(self, guard: Guard, lost: Sequence[ReadableSpan], why: str) -> None:
+        guard.counters.add("spans_lost", len(lost))
+        stamp = next((found for one in lost if (found := stamp_of(one.attributes or {})) is not None), None)
+        recorder = recorder_in_use()
+        where = f", the first is event {stamp.seq} of {stamp.stream}" if stamp is not None else ""
+        again = (
+            f"; the recording has them: otel-agentrec export {recorder.path} --otlp URL sends them again"
+            if recorder is not None
+            else ""
+        )
+        guard.notices.once(
+            "spans lost",
+            f"spans did not reach the OTLP receiver{where}: {why}{again} (said once, counted as spans_lost)",
+        )
+
+
+def _guard(recorder: Recorder | None) -> Guard:
+    return recorder.guard if recorder is not None else PROCESS
+
+
+def _size(span: ReadableSpan) -> int:
+    """About how many bytes a span takes, encoded."""
+    held = [span.attributes, *(event.attributes for event in span.events), *(link.attributes for link in span.links)]
+    return _SPAN * len(held) + len(span.name) + sum(_size_of(attributes) for attributes in held if attributes)
+
+
+def _size_of(attributes: Mapping[str, Any]) -> int:
+    return sum(len(key) + _VALUE + _length(value) for key, value in attributes.items())
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+    if isinstance(value, bytes):
+        return len(value)
+    if isinstance(value, (list, tuple)):
+        return sum(_VALUE + _length(item) for item in value)
+    return _size_of(value) if isinstance(value, Mapping) else 8
+
+
+def _exact(span: ReadableSpan) -> int:
+    return int(encode_spans([span]).ByteSize())
