@@ -45,13 +45,20 @@ SAYS = {
         ]
         for agent in ("anthropic_sdk", "langgraph_agent", "openai_agents", "openai_sdk", "pydantic_ai_agent")
     },
+    "kept_elsewhere": [
+        "  compared    3 stamps, 1 checkpoint in *",
+        "INTACT  *",
+        "CONTRADICTED  *(history_rewritten)",
+        "  differs     *event 5: hash is *, kept was * (evidence.pb, message 1)*",
+    ],
     "two_models": ['  b: $.toolCalls[[]1].arguments.to: "Oslo" -> "Bergen"', "a  large      4          4 of 4 *"],
 }
 """Examples that tell something else than what they recorded: lines that they print."""
 
 
 def test_every_example_is_run_by_a_test() -> None:
-    assert sorted([*MODELS, *SAYS, *run_all.NODE]) == run_all.NAMES
+    chats = run_all.TYPED  # tests/session plays those that read what a user types
+    assert sorted([*MODELS, *SAYS, *run_all.NODE, *chats]) == run_all.NAMES
 
 
 @pytest.mark.parametrize("name", MODELS)

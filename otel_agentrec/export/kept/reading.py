@@ -29,7 +29,7 @@ _STAMP = tuple(PREFIX + key for key in ("stream", "seq", "hash", "prev_hash", "r
 class EventRecord(NamedTuple):
     """Event ``seq`` of ``stream``: its canonical bytes, its hash and the one before it. Nothing is checked but their form.
 
-    ``place``: where it was read, ``file, line n``.
+    ``place``: where it was read, ``file, line n`` (of protobuf ``message n``).
     """
 
     stream: str
@@ -87,7 +87,7 @@ class KeptFile:
         self.foreign = 0
         """Spans and log records without a mark, as far as it was read."""
         self.faults: list[str] = []
-        """Lines that can't be read, ``line n: why`` (the first 100)."""
+        """Lines (of protobuf: messages) that can't be read, ``line n: why`` (the first 100)."""
         self.unread = 0
         """How many they are."""
 
@@ -98,13 +98,14 @@ class KeptFile:
             RecordingUnreadable: it holds no telemetry at all.
         """
         known = False
+        unit = "line" if self._file.format == "json" else "message"
         for batch in self._file.batches(progress):
             known = known or batch.known
             for fault in batch.faults:
                 self.unread += 1
                 if len(self.faults) < 100:
-                    self.faults.append(f"line {batch.place}: {printable(fault)}")
-            place = f"{self.path.name}, line {batch.place}"
+                    self.faults.append(f"{unit} {batch.place}: {printable(fault)}")
+            place = f"{self.path.name}, {unit} {batch.place}"
             for span in batch.spans:
                 mark = _of_span(span, place)
                 self.foreign += mark is None
