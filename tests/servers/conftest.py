@@ -1,0 +1,81 @@
+"""Recordings that are sent to servers, and servers as new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from otel_agentrec import ingest
+from otel_agentrec.demo import stage
+from tests.export.test_spans import SCENARIOS
+from tests.servers import built
+from tests.servers.collector import Collector
+from tests.servers.jaeger import Jaeger
+from tests.servers.kafka import Kafka
+from tests.servers.receiver import Receiver
+
+CARD, MAIL = "4111111111111111", "ola.nordmann@example.com"
+"""In what the demo's user asks: personal data, which a recording keeps unless it has a rule of its own."""
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's run: an agent, two model calls, two tool calls, in one trace."""
+    recording = tmp_path_factory.mktemp("demo") / "rec"
+    stage.record(recording, stage.ANSWER, f"{stage.QUESTION} Card {CARD}, mail {MAIL}.", lambda piece: None)
+    return recording
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Many traces of many frameworks, some with errors."""
+    recording = tmp_path_factory.mktemp("many") / "rec"
+    for expected in SCENARIOS[::8]:
+        name = expected.name.removesuffix(".expected.json")
+        ingest(sorted(expected.parent.glob(f"{name}.*.jsonl")), recording)
+    return recording
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
+    """Starts a Collector: name of a file in ``collector-config/``, the variables it is given; ``directory`` may name its
+    folder. All are stopped at the end."""
+    with ExitStack() as held:
+
+        def start(config: str, directory: str = "collector", **variables: str) -> Collector:
+            one = Collector(tmp_path / directory, built.CONFIGS / config, **variables)
+            held.callback(one.stop)
+            one.start()
+            return one
+
+        yield start
+
+
+@pytest.fixture
+def jaeger(tmp_path: Path) -> Iterator[Jaeger]:
+    one = Jaeger(tmp_path / "jaeger")
+    try:
+        one.start()
+        yield one
+    finally:
+        one.stop()
+
+
+@pytest.fixture
+def kafka(tmp_path: Path) -> Iterator[Kafka]:
+    one = Kafka(tmp_path / "kafka")
+    try:
+        one.start()
+        yield one
+    finally:
+        one.stop()
+
+
+@pytest.fixture
+def hosted() -> Iterator[Receiver]:
+    """Stands in for a hosted backend such as Langfuse; ``requests`` keeps what came, byte for byte."""
+    with Receiver() as receiver:
+        yield receiver

@@ -1,0 +1,113 @@
+"""A server program of a test: started on loopback, its words kept, ended by the process id that the start gave."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+START_WAIT, STOP_WAIT = 120.0, 30.0
+
+
+def free_ports(count: int) -> list[int]:
+    """TCP ports of loopback that nobody listened on a moment ago, all different."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def get(url: str, timeout: float = 10.0) -> bytes:
+    """The body of an answer that is not an error.
+
+    Raises:
+        OSError: nobody is there, or the answer is an error (:class:`urllib.error.HTTPError`).
+    """
+    with urllib.request.urlopen(url, timeout=timeout) as answer:
+        body: bytes = answer.read()
+        return body
+
+
+class Program:
+    """A subclass says what :meth:`is_healthy`; ``directory`` is where it works and where ``log`` is."""
+
+    def __init__(self, directory: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.command = list(command)
+        self.environment = dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it was never started"
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """All that it printed since it was made, over all its starts."""
+        path = self.directory / "log"
+        return path.read_text("utf-8", "replace") if path.exists() else ""
+
+    def is_healthy(self) -> bool:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Returns once it is healthy.
+
+        Raises:
+            RuntimeError: it ended, or was not healthy within two minutes; with the last it printed.
+        """
+        with (self.directory / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command,
+                cwd=self.directory,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        until = time.monotonic() + START_WAIT
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > until:
+                self.kill()
+                raise RuntimeError(f"{Path(self.command[0]).name} does not start: {self.log[-4000:]}")
+            time.sleep(0.05)
+
+    def _answers(self) -> bool:
+        try:
+            return self.is_healthy()
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        """``kill -9``, and its end awaited."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(STOP_WAIT)
+
+    def stop(self) -> None:
+        """Ends it in good order, so that it delivers what it holds; does nothing when it does not run."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_WAIT)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+
+@contextlib.contextmanager
+def running(*programs: Program) -> Iterator[None]:
+    """All of them run for the length of the block; they are stopped in the opposite order."""
+    with contextlib.ExitStack() as held:
+        for program in programs:
+            held.callback(program.stop)
+            program.start()
+        yield
