@@ -222,7 +222,9 @@ def _not_proven(report: VerifyReport) -> list[str]:
                 "that nobody wrote all of it anew: it is not signed, and no copy of its head is held elsewhere"
             )
         elif alone := _ranges(report, "chainedOnly"):
-            words.append(f"that the last {count(alone, 'event')} were not written anew: nobody else has seen them")
+            words.append(
+                f"that the other {count(alone, 'event')} {'was' if alone == 1 else 'were'} not written anew: nobody else has seen them"
+            )
     lost = sum(int(gap.get("count") or 1) for gap in report.gaps if gap.get("kind") == "dropped")
     if lost:
         words.append(f"{count(lost, 'thing')} could not be recorded when it happened; the recording says so itself")

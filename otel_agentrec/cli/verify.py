@@ -23,9 +23,9 @@ __all__ = ["command"]
 @click.argument("recordings", metavar="REC", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--level",
-    type=click.Choice(["chained", "structured"]),
+    type=click.Choice(["chained", "structured", "anchored"]),
     help="What must hold. chained: every line is unchanged and in its place. structured (the default): also nothing is "
-    "missing at the start, the end or between streams.",
+    "missing at the start, the end or between streams. anchored: also what --against names has a hash that seals every event.",
 )
 @click.option("--no-content", is_flag=True, help="Check the events alone, not the words in the content files.")
 @click.option(

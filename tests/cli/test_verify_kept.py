@@ -55,6 +55,19 @@ def test_against_what_agrees(recording: Path, spans: Path, capsys: Out) -> None:
     assert (against["spans"], against["checked"], against["differences"]) == (6, 6, [])
 
 
+def test_level_anchored_asks_that_others_have_seen_all_of_it(
+    recording: Path, spans: Path, events: Path, capsys: Out
+) -> None:
+    assert "no checkpoint" in said(capsys, 3, recording, "--level", "anchored")
+    assert "nobody else has seen 11 of 19 events" in said(
+        capsys, 3, recording, "--level", "anchored", "--against", spans
+    )
+    assert (
+        json.loads(said(capsys, 0, recording, "--level", "anchored", "--against", events, "--json"))["level"]
+        == "anchored"
+    )
+
+
 def test_each_difference_is_one_line_with_both_values(recording: Path, spans: Path, capsys: Out) -> None:
     document = json.loads(spans.read_text(encoding="utf-8"))
     stamped = document["resourceSpans"][0]["scopeSpans"][0]["spans"][1]

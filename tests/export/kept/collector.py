@@ -44,9 +44,10 @@ def event_record(line: bytes) -> Json:
     }
 
 
-def event_records(recording: Path, *streams: str) -> list[Json]:
-    """Of every line, stream by stream; of the index none."""
-    paths = [recording / f"{name}.jsonl" for name in streams] or [s.path for s in Recording(recording).streams()]
+def event_records(recording: Path) -> list[Json]:
+    """Of every line, stream by stream, sessions last; of the index none."""
+    opened = Recording(recording)
+    paths = [stream.path for stream in (*opened.streams(), *opened.sessions())]
     return [event_record(line) for path in paths for line in path.read_bytes().splitlines(keepends=True)]
 
 
