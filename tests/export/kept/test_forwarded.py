@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from otel_agentrec import AgentRecSpanProcessor, verify
 
 from ...capture.forward.sinks import HttpSink
+from ...journal.build import GENESIS, seal
 
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-5", "gen_ai.conversation.id": "chat-1"}
 
@@ -76,16 +77,20 @@ def test_the_recording_agrees_with_both(sent: tuple[Path, Path, Path]) -> None:
     assert told["foreign"] == 4, "the HTTP spans"
 
 
-def test_a_line_that_was_written_anew_is_contradicted(sent: tuple[Path, Path, Path]) -> None:
-    from ...journal.build import GENESIS, seal
-
-    recording, spans, events = sent
-    (path,) = [p for p in recording.glob("2*.jsonl") if not p.name.endswith(".content.jsonl")]
+def write_anew(stream: Path) -> None:
+    """Another number of tokens in one call, and every line sealed again; the index is left as it is."""
     prev, out = GENESIS, []
-    for line in path.read_bytes().splitlines():
+    for line in stream.read_bytes().splitlines():
         sealed, prev = seal(prev, line[9:-153].replace(b'"outputTokens":2', b'"outputTokens":3'))
         out.append(sealed)
-    path.write_bytes(b"".join(out))
+    assert b"".join(out) != stream.read_bytes()
+    stream.write_bytes(b"".join(out))
+
+
+def test_a_line_that_was_written_anew_is_contradicted(sent: tuple[Path, Path, Path]) -> None:
+    recording, spans, events = sent
+    (path,) = [p for p in recording.glob("2*.jsonl") if not p.name.endswith(".content.jsonl")]
+    write_anew(path)
     for kept in (spans, events):
         report = verify(recording, against=kept)
         assert report.exit_code == 4
