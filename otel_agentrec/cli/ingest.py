@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -39,9 +37,9 @@ def command(files: tuple[str, ...], out: str, as_json: bool) -> None:
     the recording and on stderr.
     """
     from otel_agentrec.capture.ingest import ingest
-    from otel_agentrec.cli.terminal import print_json, reader_may_leave
+    from otel_agentrec.cli.terminal import print_json, reader_may_leave, reading_bar
 
-    with _progress() as advance:
+    with reading_bar() as advance:
         report = ingest(files, out, progress=advance)
     _tell_losses(report)
     with reader_may_leave():
@@ -49,27 +47,6 @@ def command(files: tuple[str, ...], out: str, as_json: bool) -> None:
             print_json(report.to_json())
         else:
             _print(report, out)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on stderr while files are read; none when stderr is no terminal."""
-    from otel_agentrec.cli.terminal import console
-
-    bar_console = console(stderr=True)
-    if not bar_console.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=bar_console, transient=True) as progress:
-        task = progress.add_task("reading", total=None)
-
-        def advance(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        yield advance
 
 
 def _tell_losses(report: IngestReport) -> None:

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "print_error",
     "print_json",
     "reader_may_leave",
+    "reading_bar",
 ]
 
 Json = Any
@@ -103,6 +104,25 @@ def console(*, stderr: bool = False) -> Console:
     on_terminal = file.isatty()
     width = None if on_terminal or os.environ.get("COLUMNS", "").isdigit() else PIPE_WIDTH
     return Plain(file=file, highlight=False, markup=False, emoji=False, width=width, soft_wrap=False)
+
+
+@contextmanager
+def reading_bar() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on stderr while files are read, told (bytes done, bytes in all); none when stderr is no terminal."""
+    bar_console = console(stderr=True)
+    if not bar_console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=bar_console, transient=True) as progress:
+        task = progress.add_task("reading", total=None)
+
+        def advance(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        yield advance
 
 
 def _readable(error: UnicodeError) -> tuple[str, int]:

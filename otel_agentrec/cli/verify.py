@@ -60,7 +60,7 @@ def command(
     Exit code: 0 it holds · 1 it was changed · 2 it can't be read · 3 what is there holds, but the end or the level is not
     proven (the program was killed or still runs), or FILE says nothing of it · 4 it contradicts what is kept elsewhere.
     """
-    from otel_agentrec.cli.terminal import console, print_json, reader_may_leave
+    from otel_agentrec.cli.terminal import console, print_json, reader_may_leave, reading_bar
     from otel_agentrec.cli.verdict import verdict
     from otel_agentrec.errors import UsageError
     from otel_agentrec.export.kept.verify import verify
@@ -68,7 +68,8 @@ def command(
     if shared and not against:
         raise UsageError("--shared says what --against may hold", "otel-agentrec verify REC --against FILE --shared")
     given = recordings[0] if len(recordings) == 1 else recordings
-    report = verify(given, level=level, content=not no_content, against=against, shared=shared)
+    with reading_bar() as advance:
+        report = verify(given, level=level, content=not no_content, against=against, shared=shared, progress=advance)
     with reader_may_leave():
         if as_json:
             print_json(report.to_json())

@@ -7,7 +7,7 @@ checked as they come; only those whose predecessor has not come yet are held.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -25,8 +25,14 @@ __all__ = ["StreamCheck", "verify_kept"]
 Json = Any
 
 
-def verify_kept(files: Iterable[KeptFile], *, structured: bool = True) -> VerifyReport:
+def verify_kept(
+    files: Iterable[KeptFile], *, structured: bool = True, progress: Callable[[int], None] | None = None
+) -> VerifyReport:
     """Verify the event records in files of another system, all streams of them.
+
+    Args:
+        structured: False asks only that each event is unchanged and follows the one before.
+        progress: called with the number of bytes that were read since the last call.
 
     Returns:
         a report as of a recording directory: ``streams`` has one each, named by its stream; lines are numbers of events.
@@ -42,7 +48,7 @@ def verify_kept(files: Iterable[KeptFile], *, structured: bool = True) -> Verify
     stamps = 0
     witnesses: dict[str, dict[tuple[int, str], str]] = {}
     for file in files:
-        for mark in file.marks():
+        for mark in file.marks(progress):
             if isinstance(mark, BrokenMark) and mark.is_event and mark.stream is None:
                 fault = Fault("frame", mark.seq or 0, 0, f"{mark.what} ({mark.place})", mark.seq)
                 lost.append(_placeless(VerifyReport(file=file.path.name, content="absent").failed("frame", fault)))

@@ -6,7 +6,7 @@ that somebody else has the hash of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -121,20 +121,27 @@ _ByStream = dict[str, dict[int, dict[_Said, str]]]
 """Stream -> seq -> what was said of it -> the first place where."""
 
 
-def compare(recording: Recording, files: Iterable[KeptFile], *, shared: bool = False) -> Compared:
+def compare(
+    recording: Recording,
+    files: Iterable[KeptFile],
+    *,
+    shared: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Compared:
     """Compare.
 
     Args:
         files: are read before the recording is: what they hold must be in it by then, also when it is being written.
         shared: the files also hold marks of other recordings: those of streams that this one does not know don't count.
             A single stream is always compared with its own marks only.
+        progress: called with the number of bytes of the files that were read since the last call.
 
     Raises:
         UsageError, RecordingUnreadable: a file can't be read, or is nothing that another system keeps.
     """
     files = list(files)
     out = Compared(files=tuple(str(file.path) for file in files))
-    said = _read(files, out)
+    said = _read(files, out, progress)
     streams = _streams(recording)
     pruned = _pruned(recording)
     agreed: set[tuple[str, int]] = set()
@@ -158,10 +165,10 @@ def compare(recording: Recording, files: Iterable[KeptFile], *, shared: bool = F
     return out
 
 
-def _read(files: Iterable[KeptFile], out: Compared) -> _ByStream:
+def _read(files: Iterable[KeptFile], out: Compared, progress: Callable[[int], None] | None) -> _ByStream:
     said: _ByStream = {}
     for file in files:
-        for mark in file.marks():
+        for mark in file.marks(progress):
             if isinstance(mark, BrokenMark):
                 out.differences.append(_unfit(mark.what, mark.stream, mark.seq, mark.place))
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ def verify(
     policy: PathLike | None = None,
     against: PathLike | Iterable[PathLike] = (),
     shared: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> VerifyReport:
     """Verify a recording, or event records that another system kept of one.
 
@@ -45,6 +46,7 @@ def verify(
         against: files of other systems (a Collector's file exporter, an answer of Jaeger's API). Each stamp of a span, event
             record and checkpoint in them must equal the line in the recording, else the exit code is 4.
         shared: ``against`` also holds marks of other recordings: those of streams that this one does not know don't count.
+        progress: called with (bytes done, bytes in all) of the files of other systems.
 
     Returns:
         The report; see :class:`VerifyReport` for its exit codes.
@@ -62,7 +64,7 @@ def verify(
             raise UsageError(
                 f"{kept[0].path} is no recording", "give the recording first: otel-agentrec verify REC --against FILE"
             )
-        found = verify_kept(kept, structured=level != "chained")
+        found = verify_kept(kept, structured=level != "chained", progress=_meter(kept, progress))
         if found.exit_code == OK and (level in ("signed", "anchored") or list(keys) or policy is not None):
             hint = "event records hold no signature, and only a recording can be compared with what others kept"
             return dataclasses.replace(found.failed("checkpoint_missing", hint=hint), file=None, end=found.end)
@@ -71,10 +73,24 @@ def verify(
     files = [KeptFile(witness) for witness in witnesses]  # what can't be read is said before the long work begins
     if not files:
         return own.verify(path, level=level, content=content, keys=keys, policy=policy)
-    compared = compare(path if isinstance(path, Recording) else Recording(path), files, shared=shared)
+    opened = path if isinstance(path, Recording) else Recording(path)
+    compared = compare(opened, files, shared=shared, progress=_meter(files, progress))
     asked = None if level == "anchored" else level
     report = own.verify(path, level=asked, content=content, keys=keys, policy=policy)
     return _with(report, compared, anchored=level == "anchored")
+
+
+def _meter(files: Sequence[KeptFile], progress: Callable[[int, int], None] | None) -> Callable[[int], None] | None:
+    if progress is None:
+        return None
+    done, size = 0, sum(file.size for file in files)
+
+    def advance(read: int) -> None:
+        nonlocal done
+        done += read
+        progress(min(done, size), size)
+
+    return advance
 
 
 def _kept_files(given: Recording | PathLike | Sequence[PathLike]) -> list[KeptFile]:

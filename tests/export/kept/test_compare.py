@@ -156,6 +156,16 @@ class TestWhatAgreesCoversWhatIsBeforeIt:
         )
 
 
+def test_progress_tells_the_bytes_of_the_files(recording: build.Recording, tmp_path: Path) -> None:
+    files = [as_stamps(recording.directory, tmp_path), as_events(recording.directory, tmp_path)]
+    size = sum(file.stat().st_size for file in files)
+    for what, against in ((recording.directory, files), (files, [])):
+        told: list[tuple[int, int]] = []
+        verify(what, against=against, progress=lambda *now: told.append(now))  # noqa: B023
+        assert told == sorted(told)
+        assert told[-1] == (size, size)
+
+
 class TestNothingToCompare:
     def test_a_file_without_any_mark_is_never_a_pass(self, recording: build.Recording, tmp_path: Path) -> None:
         kept = collector.write(tmp_path / "s.jsonl", [collector.spans_line([collector.FOREIGN_SPAN])])
