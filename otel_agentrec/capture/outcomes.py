@@ -1,7 +1,8 @@
 """Whether anybody can know what became of a tool that raised (design: 4-resume-replay, "three outcomes").
 
-A tool that raises has failed, and says so: its caller may try again. But a time-out, a cancellation, a signal or a connection
-that was lost on the way tell only that nobody waited for the end: the charge may have gone through.
+A tool that raises has failed, and says so: its caller may try again. But a time-out, a cancellation, a signal, a connection
+that was lost on the way, or a gateway that had no answer tell only that nobody waited for the end: the charge may have gone
+through.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from otel_agentrec.capture.databases import database_tells
+from otel_agentrec.capture.gateways import status_tells
+
 __all__ = ["is_unknown", "is_unknown_error"]
 
 _NEVER_SENT = frozenset(
     {
         *("ConnectionRefusedError", "ConnectTimeout", "ConnectError", "PoolTimeout", "NewConnectionError"),
         *("ConnectTimeoutError", "ConnectionTimeoutError", "ClientConnectorError", "EndpointConnectionError"),
+        "ServerSelectionTimeoutError",
     }
 )
 """Classes that tell that nothing has left: the tool has failed."""
@@ -41,22 +46,42 @@ _BY_MESSAGE = {
 _CAUSES = 4
 
 
-def is_unknown(error: BaseException, deep: int = _CAUSES) -> bool:
-    """Whether the outcome of a tool that raised this is unknown. Looks at the class, its bases, the causes it names, and the
-    members of a group: one that was cut off is enough."""
+def is_unknown(error: BaseException, deep: int = _CAUSES, *, before: BaseException | None = None) -> bool:
+    """Whether the outcome of a tool that raised this is unknown. Looks at the class, its bases, what HTTP and database clients
+    tell in it, the members of a group, and its cause: the one that it names (``raise … from``), else the one that was being
+    handled when it was raised; none where it says so (``from None``). One that was cut off is enough.
+
+    Args:
+        before: what was being handled when the tool was called: it is none of the tool's errors.
+    """
     if not isinstance(error, Exception):
         return True
     told = _told([cls.__name__ for cls in type(error).__mro__], error)
+    told = _asked(error) if told is None else told
     if told is not None:
         return told
     members = getattr(error, "exceptions", None)
-    inner = [*(members if isinstance(members, tuple) else ()), error.__cause__]
-    return deep > 1 and any(isinstance(one, BaseException) and is_unknown(one, deep - 1) for one in inner)
+    cause = error.__cause__ if error.__suppress_context__ or error.__cause__ is not None else error.__context__
+    inner = [*(members if isinstance(members, tuple) else ()), *([] if cause is before else [cause])]
+    return deep > 1 and any(
+        isinstance(one, BaseException) and is_unknown(one, deep - 1, before=before) for one in inner
+    )
+
+
+def _asked(error: Exception) -> bool | None:
+    """What a client tells by more than the name of a class. An attribute of an error may raise anything."""
+    try:
+        told = database_tells(error)
+        return status_tells(error) if told is None else told
+    except Exception:
+        return None
 
 
 def is_unknown_error(error: Mapping[str, Any], deep: int = _CAUSES) -> bool:
-    """The same of an error as it is kept: ``{type, module, message, cause?, group?}``. Its class is looked for where it is
-    loaded."""
+    """The same of an error as it is kept: ``{type, module, message, cutOff?, cause?, group?}``. ``cutOff``: what
+    :func:`is_unknown` said of the error itself. Without it the class is looked for where it is loaded."""
+    if error.get("cutOff") is True:
+        return True
     told = _told(_names(error), error.get("message"))
     if told is not None:
         return told

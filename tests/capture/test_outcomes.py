@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import smtplib
+import sqlite3
 import subprocess
 import urllib.error
 
+import httpx2 as httpx
+import psycopg
 import pytest
+import sqlalchemy.exc
 
 from otel_agentrec.capture.outcomes import is_unknown, is_unknown_error
-from otel_agentrec.intercept.tools.raised import error_kept
+from otel_agentrec.intercept.tools.codecs import outcome_of_error
 
 
 class ReadTimeout(Exception):
@@ -41,6 +45,44 @@ class Group(Exception):
         self.exceptions = exceptions
 
 
+class ServerSelectionTimeoutError(ConnectionError):
+    """As pymongo tells that it found no server to send to."""
+
+
+class BotocoreError(Exception):
+    """As botocore tells of an answer."""
+
+    response = {"ResponseMetadata": {"HTTPStatusCode": 504}}  # noqa: RUF012
+
+
+class OperationalError(Exception):
+    """As the clients of MySQL tell of everything."""
+
+    __module__ = "pymysql.err"
+
+
+def answered(status: int, method: str = "POST") -> Exception:
+    request = httpx.Request(method, "http://bank/charge")
+    return httpx.HTTPStatusError(str(status), request=request, response=httpx.Response(status, request=request))
+
+
+def in_sqlalchemy(error: Exception, *, invalidated: bool = False) -> Exception:
+    return sqlalchemy.exc.OperationalError("COMMIT", {}, error, connection_invalidated=invalidated)
+
+
+def handling(error: BaseException, raised: Exception, *, openly: bool = True) -> Exception:
+    """``except error: raise raised``, or ``raise raised from None``."""
+    try:
+        try:
+            raise error
+        except BaseException:
+            if openly:
+                raise raised  # noqa: B904
+            raise raised from None
+    except Exception as told:
+        return told
+
+
 def caused(error: Exception, cause: BaseException) -> Exception:
     error.__cause__ = cause
     return error
@@ -61,6 +103,22 @@ CUT_OFF = [
     McpError("Request 'tools/call' timed out"),
     McpError("Connection closed"),
     Group(ValueError(), Group(ReadTimeout())),
+    answered(502),
+    answered(504, "PUT"),
+    answered(499),
+    caused(ValueError("the bank is away"), answered(502)),
+    BotocoreError(),
+    urllib.error.HTTPError("u", 504, "m", None, None),  # type: ignore[arg-type]
+    handling(TimeoutError(), ValueError("the bank did not answer")),
+    handling(TimeoutError(), caused(ValueError("the bank did not answer"), ReadTimeout())),
+    handling(handling(ReadTimeout(), KeyError()), ValueError()),
+    psycopg.OperationalError("server closed the connection unexpectedly"),
+    psycopg.OperationalError("consuming input failed: SSL SYSCALL error: EOF detected"),
+    psycopg.errors.AdminShutdown("terminating connection due to administrator command"),
+    psycopg.errors.lookup("08007")("it is not known whether it was committed"),
+    in_sqlalchemy(psycopg.OperationalError("the connection is lost"), invalidated=True),
+    in_sqlalchemy(RuntimeError("what a driver says that nobody knows"), invalidated=True),
+    OperationalError(2013, "Lost connection to MySQL server during query"),
 ]
 FAILED = [
     ValueError("no"),
@@ -71,19 +129,36 @@ FAILED = [
     McpError("no such order"),
     ClientConnectorError(),
     Group(ValueError(), KeyError()),
+    answered(500),
+    answered(503),
+    answered(408),
+    answered(404),
+    answered(504, "GET"),
+    handling(KeyError(), ValueError()),
+    handling(ReadTimeout(), ValueError("the cache is slow, and the order was wrong"), openly=False),
+    psycopg.OperationalError('connection to server at "db" failed: Connection refused'),
+    psycopg.OperationalError("could not translate host name"),
+    psycopg.errors.DeadlockDetected("deadlock detected"),
+    psycopg.errors.QueryCanceled("canceling statement due to statement timeout"),
+    psycopg.errors.UniqueViolation("duplicate key"),
+    in_sqlalchemy(psycopg.errors.LockNotAvailable("canceling statement due to lock timeout")),
+    in_sqlalchemy(sqlite3.OperationalError("database is locked")),
+    sqlite3.OperationalError("database is locked"),
+    OperationalError(1213, "Deadlock found when trying to get lock"),
+    ServerSelectionTimeoutError(),
 ]
 
 
 @pytest.mark.parametrize("error", CUT_OFF, ids=repr)
 def test_cut_off(error: Exception) -> None:
     assert is_unknown(error)
-    assert is_unknown_error(error_kept(error))
+    assert is_unknown_error(outcome_of_error(error).error or {})
 
 
 @pytest.mark.parametrize("error", FAILED, ids=repr)
 def test_failed(error: Exception) -> None:
     assert not is_unknown(error)
-    assert not is_unknown_error(error_kept(error))
+    assert not is_unknown_error(outcome_of_error(error).error or {})
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1), GeneratorExit(), asyncio.CancelledError()])
@@ -95,3 +170,13 @@ def test_what_is_kept_by_name_only() -> None:
     assert is_unknown_error({"type": "ReadTimeout", "module": "a.library.that.is.not.here", "message": ""})
     assert not is_unknown_error({"type": "Odd", "module": "nowhere", "message": ""})
     assert not is_unknown_error({})
+
+
+def test_what_the_caller_was_handling_is_not_the_tools_error() -> None:
+    try:
+        raise TimeoutError
+    except TimeoutError as before:
+        told = handling(KeyError(), ValueError())
+        assert is_unknown(told)
+        assert not is_unknown(told, before=before)
+        assert not is_unknown_error(outcome_of_error(told, before).error or {})

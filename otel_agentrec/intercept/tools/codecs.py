@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from otel_agentrec.capture.outcomes import is_unknown
 from otel_agentrec.errors import RunStopped
 from otel_agentrec.intercept.protocol import ToolOutcome
 from otel_agentrec.intercept.tools.raised import error_again, error_kept
@@ -94,9 +95,14 @@ def outcome_of(value: Any, codecs: Sequence[Codec] = ()) -> ToolOutcome:
         return ToolOutcome({"class": named, "reason": reason}, NOT_KEPT)
 
 
-def outcome_of_error(error: Exception) -> ToolOutcome:
-    """The outcome of a tool that raised."""
-    return ToolOutcome(error=error_kept(error))
+def outcome_of_error(error: Exception, before: BaseException | None = None) -> ToolOutcome:
+    """The outcome of a tool that raised.
+
+    Args:
+        before: the exception that was being handled when it was called.
+    """
+    kept = error_kept(error)
+    return ToolOutcome(error={**kept, "cutOff": True} if is_unknown(error, before=before) else kept)
 
 
 def is_kept(outcome: ToolOutcome) -> bool:

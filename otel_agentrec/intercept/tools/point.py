@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from otel_agentrec.capture.guard import PROCESS
@@ -282,6 +283,8 @@ class _Visit:
     call: ToolCall
     frame: Frame
     outcome: ToolOutcome | None = None
+    before: BaseException | None = field(default_factory=lambda: sys.exc_info()[1])
+    """What the program was handling when it called: Python makes it the context of what the tool raises."""
 
     def returned(self, value: Any) -> None:
         """Told before the program has it; what the answerer raises replaces it."""
@@ -292,7 +295,7 @@ class _Visit:
         """Told of an Exception as an outcome; anything else cut the tool off, and nobody knows how far it came."""
         self.frame.end()
         if isinstance(error, Exception):
-            outcome = outcome_of_error(error)
+            outcome = outcome_of_error(error, self.before)
             if events:
                 before = outcome_of(events, self.point.codecs)
                 outcome = ToolOutcome(before.value, before.codec, outcome.error)
