@@ -41,6 +41,8 @@ __all__ = [
 
 Json = Any
 DONE, FAILED, UNKNOWN, NOT_BEGUN, RUNNING = "done", "failed", "unknown", "not_begun", "running"
+_UNFIT = {"not-kept": "not kept", "driven": "a stream that was driven by send() or throw()"}
+"""Codecs of results that nobody can hand out."""
 LEDGER = frozenset({"EFFECT_STARTED", "EFFECT_DONE", "EFFECT_FAILED", "EFFECT_RESOLVED", "RUN_RESUMED"})
 """Types of events that the ledger is made of."""
 
@@ -268,7 +270,7 @@ def _settle(effect: Effect, event: Event, payload: Callable[[Event], dict[str, J
         which = "output" if event.type == "EFFECT_DONE" else "error"
         effect.state = DONE if which == "output" else FAILED
         effect.codec = _text(told.get("codec"))
-        effect.lost = lost_in(told.get(which)) or ("not kept" if effect.codec == "not-kept" else None)
+        effect.lost = lost_in(told.get(which)) or _UNFIT.get(effect.codec or "")
         setattr(effect, which, denormalise(told.get(which)))
 
 

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any
 
+from otel_agentrec.intercept.tools.streams import (
+    Taken,
+    advance_async,
+    follow,
+    follow_async,
+    hand_out,
+    hand_out_async,
+)
 from otel_agentrec.prompts import AgentToolCall
 from otel_agentrec.resume.cache import ResumeCache
 from otel_agentrec.resume.signatures import Signature
@@ -15,7 +23,8 @@ __all__ = ["cached"]
 
 
 def cached(cache: ResumeCache, name: str, signature: Signature, tool: Callable[..., Any]) -> Callable[..., Any]:
-    """``tool`` behind the cache, in the same form. What it raises is not kept; of a generator the list of what it yields is."""
+    """``tool`` behind the cache, in the same form. What it raises is not kept; of a generator what it yields
+    and returns is, unless its consumer has sent it something."""
 
     def asked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> AgentToolCall:
         return AgentToolCall(name, signature.arguments(args, kwargs))
@@ -31,33 +40,41 @@ def cached(cache: ResumeCache, name: str, signature: Signature, tool: Callable[.
 
         @functools.wraps(tool)
         async def events(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-            call = asked(args, kwargs)
+            call, taken = asked(args, kwargs), Taken()
             hit = cache.find_tool(call)
-            if hit is not None:
-                for event in hit.value:
-                    yield event
-                return
-            seen = []
-            async for event in tool(*args, **kwargs):
-                seen.append(event)
-                yield event
-            cache.record_tool(call, seen)
+            through: Any = (
+                follow_async(tool(*args, **kwargs), taken) if hit is None else hand_out_async(hit.value, name)
+            )
+            sent = thrown = None
+            while True:
+                try:
+                    event = await advance_async(through, sent, thrown)
+                except StopAsyncIteration:
+                    break
+                sent = thrown = None
+                try:
+                    sent = yield event
+                except GeneratorExit:
+                    await through.aclose()
+                    raise
+                except BaseException as error:
+                    thrown = error
+            if hit is None and not taken.is_driven:
+                cache.record_tool(call, taken.value)
 
         return events
     if inspect.isgeneratorfunction(tool):
 
         @functools.wraps(tool)
-        def items(*args: Any, **kwargs: Any) -> Iterator[Any]:
-            call = asked(args, kwargs)
+        def items(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            call, taken = asked(args, kwargs), Taken()
             hit = cache.find_tool(call)
             if hit is not None:
-                yield from hit.value
-                return
-            seen = []
-            for item in tool(*args, **kwargs):
-                seen.append(item)
-                yield item
-            cache.record_tool(call, seen)
+                return (yield from hand_out(hit.value, name))
+            yield from follow(tool(*args, **kwargs), taken)
+            if not taken.is_driven:
+                cache.record_tool(call, taken.value)
+            return taken.returned
 
         return items
 

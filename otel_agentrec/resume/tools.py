@@ -150,23 +150,14 @@ def _form(point: Point, tool: Callable[..., Any], signature: Signature) -> Calla
         key = around[-1].idempotency_key if around and around[-1].running else None
         return signature.with_key(args, kwargs, key or mint())
 
-    if inspect.isasyncgenfunction(tool):
+    if inspect.isasyncgenfunction(tool) or inspect.isgeneratorfunction(tool):
 
         @functools.wraps(tool)
-        async def events(*args: Any, **kwargs: Any) -> Any:
+        def stream(*args: Any, **kwargs: Any) -> Any:
             args, kwargs = given(args, kwargs)
-            async for event in tool(*args, **kwargs):
-                yield event
+            return tool(*args, **kwargs)
 
-        return point.generator(events)
-    if inspect.isgeneratorfunction(tool):
-
-        @functools.wraps(tool)
-        def items(*args: Any, **kwargs: Any) -> Any:
-            args, kwargs = given(args, kwargs)
-            yield from tool(*args, **kwargs)
-
-        return point.iterator(items)
+        return point.generator(stream) if inspect.isasyncgenfunction(tool) else point.iterator(stream)
     if inspect.iscoroutinefunction(tool):
 
         @functools.wraps(tool)

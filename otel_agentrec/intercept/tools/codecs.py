@@ -5,6 +5,7 @@
 | none | the result itself: it is JSON, and canonical JSON loses nothing of it |
 | ``python`` | JSON text of :mod:`~otel_agentrec.intercept.tools.values` |
 | ``<framework>.<Type>`` | what the codec of an adapter wrote |
+| ``driven`` | what a stream yielded whose consumer sent it something: half of it is the consumer's, so nobody hands it out again |
 | ``not-kept`` | ``{"class": …, "reason": …}``: nothing can make this result again; whoever must is told when it is recorded |
 
 Every value is read back before it counts as kept.
@@ -24,6 +25,7 @@ from otel_agentrec.intercept.tools.values import NotKept, from_text, same, to_te
 from otel_agentrec.journal.canonical import canonical_any, from_canonical
 
 __all__ = [
+    "DRIVEN",
     "NOT_KEPT",
     "Codec",
     "NotKept",
@@ -41,6 +43,7 @@ __all__ = [
 Json = Any
 NOT_KEPT = "not-kept"
 PYTHON = "python"
+DRIVEN = "driven"
 
 
 class ResultUnreadable(RunStopped):
@@ -129,6 +132,11 @@ def result_again(outcome: ToolOutcome) -> Any:
     """
     if outcome.codec is None:
         return _copied(outcome.value)
+    if outcome.codec == DRIVEN:
+        raise ResultUnreadable(
+            "a recorded stream was driven by send() or throw(): what it yielded is not handed out again",
+            "give the tool what it needs as arguments",
+        )
     if outcome.codec == NOT_KEPT:
         raise ResultUnreadable(f"a tool's result was not kept: {(outcome.value or {}).get('reason')}")
     try:

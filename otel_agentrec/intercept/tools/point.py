@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,6 +26,14 @@ from otel_agentrec.intercept.active import ACTIVE
 from otel_agentrec.intercept.protocol import SpanRef, ToolAnswerer, ToolCall, ToolOutcome
 from otel_agentrec.intercept.tools.codecs import Codec, handed_out, outcome_of, outcome_of_error, result_again
 from otel_agentrec.intercept.tools.running import Frame, enter, inside, leave, others_ended
+from otel_agentrec.intercept.tools.streams import (
+    Streamed,
+    Taken,
+    advance,
+    advance_async,
+    hand_out,
+    hand_out_async,
+)
 from otel_agentrec.journal.canonical import normalise
 
 __all__ = ["POINT", "Point", "Seen"]
@@ -137,9 +145,20 @@ class Point:
         @functools.wraps(original)
         async def call(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
             events = original(*args, **kwargs) if self.answerer() is None else self._events(original, args, kwargs)
+            sent = thrown = None
             try:
-                async for event in events:
-                    yield event
+                while True:
+                    try:
+                        event = await advance_async(events, sent, thrown)
+                    except StopAsyncIteration:
+                        return
+                    sent = thrown = None
+                    try:
+                        sent = yield event
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        thrown = error
             except RunStopped:
                 await others_ended()
                 raise
@@ -151,75 +170,101 @@ class Point:
 
     async def _events(self, original: Callable[..., Any], args: Any, kwargs: Any) -> AsyncIterator[Any]:
         visit = self._begin(args, kwargs)
-        if visit is None:
-            source = original(*args, **kwargs)
-            try:
-                async for event in source:
-                    yield event
-            finally:
-                await _closed(source)
-            return
-        if visit.outcome is not None:
-            for event in self._recorded_events(visit.outcome):
-                yield event
-            if visit.outcome.error is not None:
-                handed_out(visit.outcome)
-            return
-        source = original(*args, **kwargs)
-        events: list[Any] = []
+        source = original(*args, **kwargs) if visit is None or visit.outcome is None else self._recorded(visit)
+        frame = visit.frame if visit is not None and visit.outcome is None else None
+        taken = Taken()
+        sent = thrown = None
         try:
             while True:
-                token = enter(visit.frame)  # left while the consumer works
+                token = enter(frame) if frame is not None else None  # left while the consumer works
                 try:
-                    event = await source.__anext__()
+                    event = await advance_async(source, sent, thrown)
                 except StopAsyncIteration:
                     break
                 finally:
-                    leave(token)
-                events.append(event)
-                yield event
+                    if token is not None:
+                        leave(token)
+                taken.events.append(event)
+                sent = thrown = None
+                try:
+                    sent = yield event
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    thrown = error
+                taken.is_driven |= sent is not None or thrown is not None
         except BaseException as error:
-            visit.raised(error, events)
+            if frame is not None and visit is not None:
+                visit.raised(error, taken)
             raise
         finally:
             await _closed(source)
-        visit.returned(events)
+        if frame is not None and visit is not None:
+            visit.streamed(taken)
+
+    async def _recorded(self, visit: _Visit) -> AsyncIterator[Any]:
+        assert visit.outcome is not None
+        through: Any = hand_out_async(self._recorded_events(visit.outcome), visit.call.name)
+        sent = thrown = None
+        while True:
+            try:
+                event = await advance_async(through, sent, thrown)
+            except StopAsyncIteration:
+                break
+            sent = thrown = None
+            try:
+                sent = yield event
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                thrown = error
+        if visit.outcome.error is not None:
+            handed_out(visit.outcome)
 
     def iterator(self, original: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-        """Wrap a plain generator, as :meth:`generator` does an async one."""
+        """Wrap a plain generator, as :meth:`generator` does an async one; it gives what the generator returns too."""
 
         @functools.wraps(original)
-        def call(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
             visit = self._begin(args, kwargs)
             if visit is None:
-                yield from original(*args, **kwargs)
-                return
+                return (yield from original(*args, **kwargs))
             if visit.outcome is not None:
-                yield from self._recorded_events(visit.outcome)
+                returned = yield from hand_out(self._recorded_events(visit.outcome), visit.call.name)
                 if visit.outcome.error is not None:
                     handed_out(visit.outcome)
-                return
+                return returned
             source = iter(original(*args, **kwargs))
-            events: list[Any] = []
+            taken = Taken()
+            sent = thrown = None
             try:
                 while True:
                     token = enter(visit.frame)
                     try:
-                        event = next(source)
-                    except StopIteration:
+                        event = advance(source, sent, thrown)
+                    except StopIteration as end:
+                        taken.returned = end.value
                         break
                     finally:
                         leave(token)
-                    events.append(event)
-                    yield event
+                    taken.events.append(event)
+                    sent = thrown = None
+                    try:
+                        sent = yield event
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        thrown = error
+                    taken.is_driven |= sent is not None or thrown is not None
             except BaseException as error:
-                visit.raised(error, events)
+                visit.raised(error, taken)
                 raise
             finally:
                 close = getattr(source, "close", None)
                 if close is not None:
                     close()
-            visit.returned(events)
+            visit.streamed(taken)
+            return taken.returned
 
         setattr(call, POINT, call)
         return call
@@ -254,13 +299,13 @@ class Point:
         value = handed_out(outcome)
         return value if self.made is None or outcome.codec is not None else self.made(value)
 
-    def _recorded_events(self, outcome: ToolOutcome) -> list[Any]:
+    def _recorded_events(self, outcome: ToolOutcome) -> list[Any] | Streamed:
         if outcome.error is not None and outcome.value is None and outcome.codec is None:
             return []
         events = result_again(outcome)
         if self.made is not None and outcome.codec is None:
             events = self.made(events)
-        return events if isinstance(events, list) else [events]
+        return events if isinstance(events, (list, Streamed)) else [events]
 
     def _is_part_of(self, outer: Frame, inner: Frame) -> bool:
         """A framework's tool of the same name passes on what it was given, and may add defaults and what it injects."""
@@ -291,13 +336,18 @@ class _Visit:
         self.frame.end()
         self.answerer.returned(self.call, outcome_of(value, self.point.codecs))
 
-    def raised(self, error: BaseException, events: list[Any] | None = None) -> None:
+    def streamed(self, taken: Taken) -> None:
+        """The same of a stream that came to its end."""
+        self.frame.end()
+        self.answerer.returned(self.call, taken.outcome(self.point.codecs))
+
+    def raised(self, error: BaseException, taken: Taken | None = None) -> None:
         """Told of an Exception as an outcome; anything else cut the tool off, and nobody knows how far it came."""
         self.frame.end()
         if isinstance(error, Exception):
             outcome = outcome_of_error(error, self.before)
-            if events:
-                before = outcome_of(events, self.point.codecs)
+            if taken is not None and taken.events:
+                before = taken.outcome(self.point.codecs)
                 outcome = ToolOutcome(before.value, before.codec, outcome.error)
             self.answerer.returned(self.call, outcome)
             return
