@@ -148,3 +148,53 @@ def test_a_refusal_cuts_no_tool_beside_it(special: dict[str, Any]) -> None:
         assert special["stop"][name]["said"] == refused
     assert special["stop"]["beside"]["ran"] == ["ferry"]
     assert [case["cut"] for case in special["stop"].values() if case["cut"]] == []
+
+
+SAID = """
+import asyncio, sys
+from otel_agentrec.intercept.active import using
+from otel_agentrec.intercept.install import install
+from otel_agentrec.intercept.protocol import ToolOutcome
+
+RAN = []
+
+class Saying:
+    def answer(self, call):
+        return ToolOutcome({"receipt": "r-1"})
+
+def pay(order: str) -> dict[str, str]:
+    "Pay an order."
+    RAN.append(order)
+    return {"receipt": "r-1"}
+
+def texts():
+    if sys.argv[1] == "llama_index":
+        from llama_index.core.tools import FunctionTool
+        tool = FunctionTool.from_defaults(pay)
+        both = [tool.call(order="o-1"), asyncio.run(tool.acall(order="o-1"))]
+        return [(out.content, out.raw_output, out.tool_name, out.raw_input) for out in both]
+    from agent_framework import FunctionTool, tool
+    made = tool(pay)
+    return [content.text for content in asyncio.run(made.invoke(arguments={"order": "o-1"}))]
+
+plain, RAN[:] = texts(), []
+install()
+with using(tools=Saying()):
+    assert texts() == plain, (texts(), plain)
+assert not RAN
+print("same")
+"""
+
+
+@pytest.mark.parametrize("framework", ["llama_index", "agent_framework"])
+def test_what_an_operator_says_is_given_as_if_the_function_had_returned_it(framework: str) -> None:
+    python = environments.python_with(HERE / "requirements" / f"{FRAMEWORKS[framework]}.txt")
+    done = subprocess.run(
+        [python, "-c", SAID, framework],
+        env=environments.environment(),
+        cwd=HERE.parents[1],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert done.stdout == "same\n", done.stderr[-4000:]

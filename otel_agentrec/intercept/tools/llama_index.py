@@ -6,6 +6,7 @@ import inspect
 from types import ModuleType
 from typing import Any
 
+from otel_agentrec.intercept.protocol import ToolCall
 from otel_agentrec.intercept.tools.adapter import ToolAdapter
 from otel_agentrec.intercept.tools.codecs import Codec, from_json, register, to_json
 from otel_agentrec.intercept.tools.patching import Patches
@@ -67,7 +68,22 @@ def _output(kept: dict[str, Any]) -> Any:
 
 
 _OUTPUT = register(Codec("llama-index.ToolOutput", fits=_is_output, encode=_kept, decode=_output))
-_POINT = Point("llama-index", _seen, [_OUTPUT])
+
+
+def _made(value: Any, call: ToolCall) -> Any:
+    """As ``FunctionTool`` makes it of what a function returned."""
+    from llama_index.core.base.llms.types import TextBlock  # type: ignore[import-not-found, unused-ignore]
+    from llama_index.core.tools import ToolOutput
+
+    return ToolOutput(
+        tool_name=call.name,
+        blocks=[TextBlock(text=str(value))],
+        raw_input={"args": (), "kwargs": call.arguments},
+        raw_output=value,
+    )
+
+
+_POINT = Point("llama-index", _seen, [_OUTPUT], made=_made)
 
 
 def _patch(module: ModuleType, patches: Patches) -> None:

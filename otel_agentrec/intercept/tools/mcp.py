@@ -9,6 +9,7 @@ import json
 import sys
 from typing import Any
 
+from otel_agentrec.intercept.protocol import ToolCall
 from otel_agentrec.intercept.tools.adapter import ToolAdapter
 from otel_agentrec.intercept.tools.codecs import Codec, register
 from otel_agentrec.intercept.tools.patching import Patches
@@ -42,7 +43,7 @@ RESULT = register(
 )
 
 
-def _made(value: Any) -> Any:
+def _made(value: Any, _: ToolCall) -> Any:
     """A whole result in JSON (``{"content": [...]}``) as it is, anything else as text."""
     if isinstance(value, dict) and isinstance(value.get("content"), list):
         return _result_class().model_validate(value)

@@ -10,6 +10,7 @@ import json
 import sys
 from typing import Any
 
+from otel_agentrec.intercept.protocol import ToolCall
 from otel_agentrec.intercept.tools.adapter import ToolAdapter
 from otel_agentrec.intercept.tools.codecs import Codec, from_json, register, to_json
 from otel_agentrec.intercept.tools.patching import Patches
@@ -56,7 +57,7 @@ RESULTS = register(
 )
 
 
-def _made(value: Any) -> Any:
+def _made(value: Any, _: ToolCall) -> Any:
     cls = _result_class()
     return value if cls is None else cls(value)
 

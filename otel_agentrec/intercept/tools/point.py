@@ -62,8 +62,8 @@ class Point:
         relays: calls of this hook are often made on behalf of a framework's tool, whose name then ends with this one's
             (MCP: ``server__name``).
         answerer: gives whoever is asked; default: whoever answers in this process.
-        made: makes the framework's result of a plain value, where every tool of the framework gives a class that ``codecs``
-            write: what an operator or ``reconcile`` says is plain.
+        made: makes the framework's result of a plain value and the call, where every tool of the framework gives a class that
+            ``codecs`` write: what an operator or ``reconcile`` says is plain.
     """
 
     __slots__ = ("answerer", "codecs", "hook", "identify", "made", "relays")
@@ -76,7 +76,7 @@ class Point:
         *,
         relays: bool = False,
         answerer: Callable[[], ToolAnswerer | None] | None = None,
-        made: Callable[[Any], Any] | None = None,
+        made: Callable[[Any, ToolCall], Any] | None = None,
     ) -> None:
         self.answerer = answerer or (lambda: ACTIVE.tools)
         self.hook = hook
@@ -98,7 +98,7 @@ class Point:
             if visit is None:
                 return original(*args, **kwargs)
             if visit.outcome is not None:
-                return self._handed_out(visit.outcome)
+                return self._handed_out(visit)
             token = enter(visit.frame)
             try:
                 value = original(*args, **kwargs)
@@ -127,7 +127,7 @@ class Point:
                 if visit is None:
                     return await original(*args, **kwargs)
                 if visit.outcome is not None:
-                    return self._handed_out(visit.outcome)
+                    return self._handed_out(visit)
                 return await _awaited(visit, original(*args, **kwargs))
             except RunStopped:
                 await others_ended()
@@ -204,7 +204,7 @@ class Point:
 
     async def _recorded(self, visit: _Visit) -> AsyncIterator[Any]:
         assert visit.outcome is not None
-        through: Any = hand_out_async(self._recorded_events(visit.outcome), visit.call.name)
+        through: Any = hand_out_async(self._recorded_events(visit), visit.call.name)
         sent = thrown = None
         while True:
             try:
@@ -230,7 +230,7 @@ class Point:
             if visit is None:
                 return (yield from original(*args, **kwargs))
             if visit.outcome is not None:
-                returned = yield from hand_out(self._recorded_events(visit.outcome), visit.call.name)
+                returned = yield from hand_out(self._recorded_events(visit), visit.call.name)
                 if visit.outcome.error is not None:
                     handed_out(visit.outcome)
                 return returned
@@ -295,16 +295,19 @@ class Point:
             return _Visit(self, answerer, call, frame, answer)
         return _Visit(self, answerer, answer if isinstance(answer, ToolCall) else call, frame)
 
-    def _handed_out(self, outcome: ToolOutcome) -> Any:
-        value = handed_out(outcome)
-        return value if self.made is None or outcome.codec is not None else self.made(value)
+    def _handed_out(self, visit: _Visit) -> Any:
+        assert visit.outcome is not None
+        value = handed_out(visit.outcome)
+        return value if self.made is None or visit.outcome.codec is not None else self.made(value, visit.call)
 
-    def _recorded_events(self, outcome: ToolOutcome) -> list[Any] | Streamed:
+    def _recorded_events(self, visit: _Visit) -> list[Any] | Streamed:
+        outcome = visit.outcome
+        assert outcome is not None
         if outcome.error is not None and outcome.value is None and outcome.codec is None:
             return []
         events = result_again(outcome)
         if self.made is not None and outcome.codec is None:
-            events = self.made(events)
+            events = self.made(events, visit.call)
         return events if isinstance(events, (list, Streamed)) else [events]
 
     def _is_part_of(self, outer: Frame, inner: Frame) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from otel_agentrec.errors import RunStopped
 from otel_agentrec.intercept.active import ACTIVE
+from otel_agentrec.intercept.protocol import ToolCall
 from otel_agentrec.intercept.tools.adapter import ToolAdapter
 from otel_agentrec.intercept.tools.codecs import Codec, NotKept, from_json, register, to_json
 from otel_agentrec.intercept.tools.patching import Patches
@@ -82,7 +83,7 @@ def _event_again(events: Any, kept: Any) -> Any:
     return events.ToolInterruptEvent(from_json(kept["tool_use"]), [from_json(one) for one in kept["interrupts"]])
 
 
-def _made(value: Any) -> list[Any]:
+def _made(value: Any, _: ToolCall) -> list[Any]:
     content = {"text": value} if isinstance(value, str) else {"json": value}
     result = {"toolUseId": "", "status": "success", "content": [content]}  # the id is that of the call that asks
     return [sys.modules[EVENTS].ToolResultEvent(result)]

@@ -408,7 +408,7 @@ def test_no_call_is_held_in_memory_after_it() -> None:
 
 
 def test_what_an_operator_says_becomes_what_tools_of_the_framework_give() -> None:
-    made = Point("test", identify, made=lambda value: ["made of", value])
+    made = Point("test", identify, made=lambda value, call: [f"{call.name} made of", value])
 
     def never(*_: Any) -> Any:
         raise AssertionError("must not run")
@@ -418,8 +418,8 @@ def test_what_an_operator_says_becomes_what_tools_of_the_framework_give() -> Non
         yield
 
     with using(tools=Answering(ToolOutcome("paid"))):
-        assert made.sync(never)("pay", {}) == ["made of", "paid"]
-        assert asyncio.run(made.coroutine(never)("pay", {})) == ["made of", "paid"]
-        assert asyncio.run(collected(made.generator(never_events)("pay", {}))) == ["made of", "paid"]
+        assert made.sync(never)("pay", {}) == ["pay made of", "paid"]
+        assert asyncio.run(made.coroutine(never)("pay", {})) == ["pay made of", "paid"]
+        assert asyncio.run(collected(made.generator(never_events)("pay", {}))) == ["pay made of", "paid"]
     with using(tools=Answering(outcome_of((1, 2)))):
         assert made.sync(never)("pay", {}) == (1, 2), "what a codec wrote is the framework's own already"
