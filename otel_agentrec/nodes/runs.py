@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -116,8 +116,9 @@ def runs_of(
     foreign: dict[str, list[str]] = defaultdict(list)
     for child, above in table.foreign_below():
         foreign[belonging.run(above)].append(child)
+    cut = _cut_off(spans_of, table.cut_off)
     runs = [
-        _run(run, spans, foreign.get(run, []), unpaired.get(run, []), table, belonging, found[run])
+        _run(run, spans, foreign.get(run, []), unpaired.get(run, []), table, belonging, found[run], run in cut)
         for run, spans in spans_of.items()
         if not all(map(passes_on, spans))
     ]
@@ -142,6 +143,26 @@ def _attempts(runs: list[Run], lineages: Lineages, effects: Iterable[Effect]) ->
     return out
 
 
+def _cut_off(spans_of: Mapping[str, list[Span]], streams: Collection[str]) -> set[str]:
+    """The runs that may have been under way when their process was killed: nothing that began later in the same process tells
+    that it had gone on to something else. It matters where no agent's span tells of a run's end.
+
+    Args:
+        streams: those of processes that are gone and did not say so.
+    """
+    last: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for run, spans in spans_of.items() if streams else ():
+        for stream in {s.stream for s in spans} & set(streams):
+            here = [s for s in spans if s.stream == stream]
+            last[stream].append((max(s.start or 0 for s in here), max(s.end or s.start or 0 for s in here), run))
+    return {
+        run
+        for runs in last.values()
+        for _, end, run in runs
+        if not any(start > end and other != run for start, _, other in runs)
+    }
+
+
 def _run(
     run: str,
     spans: list[Span],
@@ -150,6 +171,7 @@ def _run(
     table: Table,
     belonging: Belonging,
     recovered: int,
+    is_cut: bool,
 ) -> Run:
     agents = sorted(belonging.agents(run), key=lambda s: (s.start or 0, s.place))
     counted = [s for s in spans if s.is_node and not s.marks & (MERGED | REEXPORT)]
@@ -159,7 +181,7 @@ def _run(
     outer = agents or counted
     if live:
         status = "open"
-    elif any(s.state != ENDED for s in outer):
+    elif any(s.state != ENDED for s in outer) or (is_cut and not agents):
         status = "interrupted"
     else:
         last = max(outer, key=lambda s: (s.end or 0, s.place), default=None)

@@ -63,6 +63,10 @@ class Table:
         self._live: set[str] = set()
         """Streams that were written as spans started; they name every ancestor that is in the journal."""
         self._next_segment: dict[str, str] = {}
+        self._unsealed: set[str] = set()
+        """Streams of processes that recorded themselves, as far as nothing tells of their end."""
+        self.cut_off: set[str] = set()
+        """Streams of processes that are gone and did not say so; set by :meth:`settle`."""
 
     def __iter__(self) -> Iterator[Span]:
         rows = self.rows
@@ -101,6 +105,8 @@ class Table:
             previous = e.payload.get("prevStream")
             if isinstance(previous, dict) and isinstance(previous.get("id"), str):
                 self._next_segment[previous["id"]] = e.stream
+            if "configDigest" in e.payload:
+                self._unsealed.add(e.stream)
         elif e.type == "NODE_INTERRUPTED":
             return self._interrupted(e)
         elif e.type in ("NODE_AMENDED", "NODE_ANSWERED", "MODEL_RETRY"):
@@ -116,6 +122,8 @@ class Table:
         elif e.type in LEDGER:
             self.ledger.add(e)
         elif e.type in ("DROPPED", "STREAM_SEALED"):
+            if e.type == "STREAM_SEALED":
+                self._unsealed.discard(e.stream)
             self.losses.add(e)
         return None
 
@@ -267,6 +275,7 @@ class Table:
         for s in self:
             if s.state == OPEN and not self._goes_on(s.stream, is_live):
                 s.state = INTERRUPTED
+        self.cut_off = {stream for stream in self._unsealed if not self._goes_on(stream, is_live)}
 
     def _goes_on(self, stream: str, is_live: Callable[[str], bool]) -> bool:
         """Is the process still writing, to this stream or to a later segment of it?"""

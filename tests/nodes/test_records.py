@@ -228,6 +228,26 @@ def test_a_call_that_is_open_across_a_segment_of_a_live_process_is_not_interrupt
     assert (record.status, record.journal.stream) == ("ok", "s2")
 
 
+def without_agents(*, origin: str = "configDigest") -> Telling:
+    """A process that answered two requests, one after the other; no agent's span tells of their ends."""
+    t = Telling()
+    t.tell("STREAM_OPENED", {"origin": "o", "nonce": "n", origin: "d"})
+    t.tool("a", trace="t1", at=(0, 5))
+    t.tool("b", trace="t2", at=(7, 9))
+    return t
+
+
+def test_of_a_run_without_an_agent_only_the_end_of_its_process_tells_that_it_has_ended() -> None:
+    t = without_agents()
+    assert [run.status for run in fold(t.events, live={"s1"}).runs] == ["ok", "ok"], "it may go on"
+    killed = fold(t.events).runs
+    assert [run.status for run in killed] == ["ok", "interrupted"], "it had gone on to the second"
+    t.tell("STREAM_SEALED", {"count": 3})
+    assert [run.status for run in fold(t.events).runs] == ["ok", "ok"]
+    told_by_others = without_agents(origin="other")
+    assert [run.status for run in fold(told_by_others.events).runs] == ["ok", "ok"], "a receiver that was killed"
+
+
 def test_case_005_an_abandoned_stream_is_partial():
     t = Telling()
     started(t, model="gpt", messages=[text("user", "hi")])
