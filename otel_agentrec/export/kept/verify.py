@@ -140,9 +140,11 @@ def _with(report: VerifyReport, compared: Compared, *, anchored: bool) -> Verify
         return report.warned("unwitnessed", None, hint)
     if report.exit_code != OK:
         return report
-    alone = sum(high - low for each in (streams or (report,)) for low, high in each.covers.get("chainedOnly", ()))
-    if anchored and alone:
-        return _unwitnessed(report, f"level anchored: nobody else has seen {alone} of {report.events} events")
+    if anchored:
+        alone = {r.file: sum(b - a for a, b in r.covers.get("chainedOnly", ())) for r in streams or (report,)}
+        if any(alone.values()):
+            where = ", ".join(f"{count} in {name}" for name, count in alone.items() if count)
+            return _unwitnessed(report, f"level anchored: nobody else has seen {where} (of {report.events} events)")
     return report
 
 
