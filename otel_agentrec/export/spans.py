@@ -16,6 +16,7 @@ from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.reader import Recording, Resolver, StreamFile
 from otel_agentrec.journal.stamps import Stamp
+from otel_agentrec.nodes.agentsaid import AgentSaid
 from otel_agentrec.nodes.fold import fold
 from otel_agentrec.nodes.identity import record_id_of_span
 from otel_agentrec.nodes.skeleton import ENDED
@@ -59,7 +60,7 @@ class Exported:
             yield from self._of(stream, (after or {}).get(stream.name, -1) + 1)
 
     def _of(self, stream: StreamFile, from_seq: int) -> Iterator[tuple[str, int, ReadableSpan]]:
-        pointed = _Pointed(stream)
+        pointed, said = _Pointed(stream), AgentSaid()
         with Resolver(stream) as resolver:
             for event in stream.events(from_seq):
                 if event.type not in ENDS and event.type not in NODES:
@@ -78,7 +79,9 @@ class Exported:
                     facts = facts_of(replace(event, payload=resolver.resolve(event)))
                     header, session = pointed.payload(record.get("header"), resolver), event.session
                 provider = pointed.payload(record.get("provider"), resolver)
-                span = _span(event, facts, header, provider, session)
+                kind = _kind_of(event, record)
+                below = said.ended(where.trace, where.span, where.parent, kind, facts)
+                span = _span(event, facts, header, provider, session, below)
                 if span is not None:
                     yield stream.name, event.seq, span
 
@@ -105,15 +108,20 @@ class _Pointed:
         return self._held[seq]
 
 
+def _kind_of(event: Event, record: Mapping[str, Json]) -> str:
+    return ENDS.get(event.type) or str(record.get("type") or Kind.STEP)
+
+
 def _span(
     event: Event,
     facts: Mapping[str, Json],
     header: Mapping[str, Json],
     provider: Mapping[str, Json],
     session: str | None,
+    below: tuple[Json, Json],
 ) -> ReadableSpan | None:
     where, record = where_of(event), record_of(event)
-    kind = ENDS.get(event.type) or str(record.get("type") or Kind.STEP)
+    kind = _kind_of(event, record)
     try:
         context = _context(where.trace, where.span)
         parent = _context(where.trace, where.parent) if where.parent else None
@@ -123,7 +131,7 @@ def _span(
     start = _ns(record.get("startedAt")) or event.ts * 1_000_000
     end = _ns(record.get("endedAt")) or max(start, event.ts * 1_000_000)
     attributes = attributes_of(kind, facts, header, session)
-    attributes.update(shown_values(kind, facts))
+    attributes.update(shown_values(kind, facts, attributes, below))
     if parent is None:  # on every span it would make Langfuse write the trace again and again
         attributes.update({k: v for k, v in (("session.id", session), ("user.id", facts.get("userId"))) if v})
     if event.run is not None:

@@ -45,6 +45,14 @@ _TEXTS = {
     "arguments": "gen_ai.tool.call.arguments",
     "result": "gen_ai.tool.call.result",
 }
+PAIRS = (
+    ("input.value", "output.value"),
+    ("input", "output"),
+    ("traceloop.entity.input", "traceloop.entity.output"),
+    ("mlflow.spanInputs", "mlflow.spanOutputs"),
+    ("langfuse.observation.input", "langfuse.observation.output"),
+)
+"""Attributes that viewers read input and output from."""
 _HEADER = {"instructions": "gen_ai.system_instructions", "tools": "gen_ai.tool.definitions"}
 
 
@@ -105,25 +113,55 @@ def _said(facts: Mapping[str, Json], header: Mapping[str, Json], besides: Contai
     return out
 
 
-def shown_values(kind: str, facts: Mapping[str, Json]) -> dict[str, Value]:
-    """``input.value`` and ``output.value`` of agent and tool spans: viewers read a step's input and output from them.
+def shown_values(
+    kind: str, facts: Mapping[str, Json], told: Container[str], below: tuple[Json, Json] = (None, None)
+) -> dict[str, Value]:
+    """What viewers read a step's input and output from, where it lacks it: ``input.value`` and ``output.value`` of agents
+    and tools, and the other side of any such pair of which the span has one.
 
-    Always both: Langfuse takes the pair from the first family of attributes that has either side.
+    Always both sides: Langfuse takes input and output from the first family of attributes that has either.
+
+    Args:
+        told: names that the span has.
+        below: what the model calls below an agent's span tell, for the sides that it does not tell itself.
     """
     if kind == Kind.TOOL:
-        given, gave = facts.get("arguments"), facts.get("result")
+        sides = facts.get("arguments"), facts.get("result")
     elif kind == Kind.AGENT:
-        given, gave = _spoken(facts.get("messages"), "user"), _spoken(facts.get("outputMessages"), "assistant")
-        gave = facts.get("outputText") if gave is None else gave
+        given, gave = asked_of(facts), answered_by(facts)
+        sides = below[0] if given is None else given, below[1] if gave is None else gave
+    elif kind == Kind.MODEL:
+        gave = facts.get("outputMessages")
+        sides = facts.get("messages"), facts.get("outputText") if gave is None else gave
     else:
         return {}
-    if given is None and gave is None:
+    if sides == (None, None):
         return {}
+    texts = ["" if side is None else text_of(side) for side in sides]
     out: dict[str, Value] = {}
-    for side, value in (("input", given), ("output", gave)):
-        out[f"{side}.value"] = "" if value is None else text_of(value)
-        out[f"{side}.mime_type"] = "application/json" if _is_json(out[f"{side}.value"]) else "text/plain"
+    for pair in PAIRS:
+        has = [name in told for name in pair]
+        wanted = pair == PAIRS[0] and kind != Kind.MODEL
+        if all(has) or not (wanted or any(has)):
+            continue
+        for name, text, there in zip(pair, texts, has, strict=True):
+            if there:
+                continue
+            out[name] = text
+            if name.endswith(".value"):
+                out[name[: -len("value")] + "mime_type"] = "application/json" if _is_json(text) else "text/plain"
     return out
+
+
+def asked_of(facts: Mapping[str, Json]) -> Json:
+    """What the user said last of the messages that a step was given: its text, else its parts; None when nothing."""
+    return _spoken(facts.get("messages"), "user")
+
+
+def answered_by(facts: Mapping[str, Json]) -> Json:
+    """What a step answered: its text, else its parts; None when nothing."""
+    said = _spoken(facts.get("outputMessages"), "assistant")
+    return facts.get("outputText") if said is None else said
 
 
 def text_of(value: Json) -> str:

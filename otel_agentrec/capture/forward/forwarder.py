@@ -21,6 +21,7 @@ from otel_agentrec.capture.forward.sealed import Sealed, SealedSpans
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.stamps import Stamp
+from otel_agentrec.nodes.agentsaid import AgentSaid
 from otel_agentrec.nodes.identity import record_id_of_span
 from otel_agentrec.nodes.spanattributes import attributes_of, shown_values
 
@@ -46,36 +47,61 @@ class Stamper:
         self._gate = gate
         self._content = content
         self._cleaner = Cleaner(gate.redactor)
+        self._said = AgentSaid()
 
     def stamped(self, span: ReadableSpan) -> tuple[ReadableSpan, Stamp | None]:
         """The copy of a span that ended, and its stamp; None for one that became no event."""
         sealed = self._sealed.of(span)
         own = _own_attributes(span)
+        facts, header = self._told(sealed)
+        below = self._below(span, None if sealed is None else sealed.kind, facts)
         if sealed is None:
             return self._cleaner.span(span, self._cleaner.attributes(own)), None
         context = span.context
         trace, at = f"{context.trace_id:032x}", sealed.at
         record_id = record_id_of_span(trace, f"{context.span_id:016x}")
         stamp = Stamp(record_id, at.stream, at.seq, at.hash, at.prev_hash)
-        attributes = self._as_viewers_need(span, own, sealed)
+        attributes = self._as_viewers_need(span, own, sealed, facts, header, below)
         attributes.update(stamp.attributes())
         return self._cleaner.span(span, attributes), stamp
 
-    def _as_viewers_need(self, span: ReadableSpan, own: dict[str, Json], sealed: Sealed) -> dict[str, Json]:
-        if sealed.event is None:
-            return self._cleaner.attributes(own)
-        redactor, payload, header = self._gate.redactor, sealed.event.payload, sealed.header
-        if redactor.has_rules:  # they are about the record: so the record is what goes out
+    def _told(self, sealed: Sealed | None) -> tuple[dict[str, Json], dict[str, Json]]:
+        """Facts and header of a step's event, as the rules of redaction leave them."""
+        if sealed is None or sealed.event is None:
+            return {}, {}
+        payload, header = sealed.event.payload, sealed.header
+        if self._gate.redactor.has_rules:
             payload = self._gate.payload(sealed.event.type, payload)
             header = self._gate.payload("REQUEST_HEADER", header) if header else {}
+        return payload.get("facts") or {}, header
+
+    def _below(self, span: ReadableSpan, kind: str | None, facts: dict[str, Json]) -> tuple[Json, Json]:
+        """What the model calls below a span tell of what was asked and answered."""
+        if not self._content:
+            return None, None
+        context, parent = span.context, span.parent
+        above = None if parent is None or parent.is_remote else f"{parent.span_id:016x}"
+        return self._said.ended(f"{context.trace_id:032x}", f"{context.span_id:016x}", above, kind, facts)
+
+    def _as_viewers_need(
+        self,
+        span: ReadableSpan,
+        own: dict[str, Json],
+        sealed: Sealed,
+        facts: dict[str, Json],
+        header: dict[str, Json],
+        below: tuple[Json, Json],
+    ) -> dict[str, Json]:
+        if sealed.event is None:
+            return self._cleaner.attributes(own)
+        redactor, known = self._gate.redactor, facts
+        if redactor.has_rules:  # they are about the record: so the record is what goes out
             own = {}
-        facts = payload.get("facts") or {}
-        known = facts if redactor.has_rules else {key: value for key, value in facts.items() if key != "attributes"}
+        else:
+            known = {key: value for key, value in facts.items() if key != "attributes"}
         more = attributes_of(sealed.kind, known, header, sealed.session, besides=own, content=self._content)
-        if self._content and not ("input.value" in own and "output.value" in own):
-            for name, value in shown_values(sealed.kind, facts).items():
-                if name.partition(".")[0] + ".value" not in own:
-                    more.setdefault(name, value)
+        if self._content:
+            more.update(shown_values(sealed.kind, facts, {*own, *more}, below))
         parent = span.parent
         if parent is None or parent.is_remote:  # on every span it would make Langfuse write the trace again and again
             for name, value in (("session.id", sealed.session), ("user.id", facts.get("userId"))):

@@ -143,6 +143,33 @@ def test_what_viewers_need_is_there_and_nothing_twice(rec: Path, kept: InMemoryS
     assert chat["langfuse.observation.metadata.agentrec_hash"] == chat["agentrec.hash"]
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_an_agent_that_tells_nothing_itself_shows_what_its_calls_tell(
+    rec: Path, kept: InMemorySpanExporter, mode: str
+) -> None:
+    tracers = provider(AgentRecSpanProcessor(rec, durability=mode, forward=[SimpleSpanProcessor(kept)]))
+    tracer = tracers.get_tracer("app")
+    with tracer.start_as_current_span("agent", attributes={"gen_ai.operation.name": "invoke_agent"}):
+        with tracer.start_as_current_span("some step of a framework"):
+            tracer.start_span("chat m", attributes=CHAT).end()
+        tracer.start_span("weather", attributes=TOOL).end()
+    tracers.shutdown()
+    spans = {s.name: dict(s.attributes or {}) for s in kept.get_finished_spans()}
+    assert (spans["agent"]["input.value"], spans["agent"]["output.value"]) == ("Where is Finse?", "West of Oslo.")
+
+
+def test_rules_of_redaction_hold_for_what_an_agent_shows_of_its_calls(rec: Path, kept: InMemorySpanExporter) -> None:
+    tracers = provider(AgentRecSpanProcessor(rec, redact="email,$..diary", forward=[SimpleSpanProcessor(kept)]))
+    tracer = tracers.get_tracer("app")
+    with tracer.start_as_current_span("agent", attributes={"gen_ai.operation.name": "invoke_agent"}):
+        said = SAID.replace("Finse", f"Finse {KEY} a@example.com")
+        tracer.start_span("chat m", attributes={**CHAT, "gen_ai.input.messages": said}).end()
+    tracers.shutdown()
+    agent = next(dict(s.attributes or {}) for s in kept.get_finished_spans() if s.name == "agent")
+    assert str(agent["input.value"]).startswith("Where is Finse ")
+    assert KEY not in str(agent) and "a@example.com" not in str(agent)
+
+
 def test_what_a_hand_written_agent_says_beside_its_spans_goes_out_with_them(
     rec: Path, kept: InMemorySpanExporter
 ) -> None:
