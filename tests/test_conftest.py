@@ -69,6 +69,7 @@ def test_an_unknown_marker_is_refused(project: pytest.Pytester, monkeypatch: pyt
     result.stderr.fnmatch_lines(["*AGENTREC_REQUIRE names no marker: server*"])
 
 
+@pytest.mark.slow
 def test_nothing_runs_beside_a_test_that_is_to_be_alone(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_together="""

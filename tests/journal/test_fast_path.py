@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
+import pytest
 
 from otel_agentrec import ingest
 from otel_agentrec.journal.canonical import fast_path_taken
@@ -15,6 +16,7 @@ from . import lines
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"
 
 
+@pytest.mark.slow
 def test_99_percent_of_the_events_of_the_corpus_take_it(tmp_path: Path) -> None:
     events = cells = fast_events = fast_cells = 0
     for number, traces in enumerate(sorted(CORPUS.rglob("*.traces.jsonl"))):

@@ -65,6 +65,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
         return Recorded(path, done.stdout, model.base_url)
 
 
+@pytest.mark.slow
 def test_the_same_output_and_chunks_in_an_empty_network_namespace(recorded: Recorded) -> None:
     assert recorded.out.count("chunk") > 5
     done = recorded.replay("sockets", before=NO_NETWORK)

@@ -99,6 +99,7 @@ def test_of_more_than_500_mutations_none_is_answered_and_each_is_named(tmp_path:
 WORKERS, TURNS = 4, 2
 
 
+@pytest.mark.slow
 def test_of_200_interleavings_each_caller_gets_its_own_answers(tmp_path: Path) -> None:
     """Four agents side by side ask the very same things; they differ by their lane only."""
 

@@ -132,6 +132,7 @@ def test_live_recordings(content: str, tmp_path: Path) -> None:
     check_recording(tmp_path / "rec")
 
 
+@pytest.mark.slow
 def test_the_demo_and_its_scores(tmp_path: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openai")
     root = str(Path(otel_agentrec.__file__).parents[1])
