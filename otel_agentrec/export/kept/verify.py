@@ -6,16 +6,17 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from otel_agentrec.audit import verify as own
 from otel_agentrec.audit.report import CONTRADICTED, LEVELS, OK, UNPROVEN, VerifyReport
 from otel_agentrec.errors import UsageError
-from otel_agentrec.export.kept.chain import verify_kept
-from otel_agentrec.export.kept.compare import Compared, compare
-from otel_agentrec.export.kept.reading import KeptFile
 from otel_agentrec.journal.check import Fault
 from otel_agentrec.journal.reader import Recording, looks_like_stream
+
+if TYPE_CHECKING:  # readers of OTLP and the fold take longer to load than a small recording takes to verify
+    from otel_agentrec.export.kept.compare import Compared
+    from otel_agentrec.export.kept.reading import KeptFile
 
 __all__ = ["verify"]
 
@@ -64,15 +65,20 @@ def verify(
             raise UsageError(
                 f"{kept[0].path} is no recording", "give the recording first: otel-agentrec verify REC --against FILE"
             )
+        from otel_agentrec.export.kept.chain import verify_kept
+
         found = verify_kept(kept, structured=level != "chained", progress=_meter(kept, progress))
         if found.exit_code == OK and (level in ("signed", "anchored") or list(keys) or policy is not None):
             hint = "event records hold no signature, and only a recording can be compared with what others kept"
             return dataclasses.replace(found.failed("checkpoint_missing", hint=hint), file=None, end=found.end)
         return found
     (path,) = [recording] if isinstance(recording, (str, os.PathLike, Recording)) else recording
-    files = [KeptFile(witness) for witness in witnesses]  # what can't be read is said before the long work begins
-    if not files:
+    if not witnesses:
         return own.verify(path, level=level, content=content, keys=keys, policy=policy)
+    from otel_agentrec.export.kept.compare import compare
+    from otel_agentrec.export.kept.reading import KeptFile
+
+    files = [KeptFile(witness) for witness in witnesses]  # what can't be read is said before the long work begins
     opened = path if isinstance(path, Recording) else Recording(path)
     compared = compare(opened, files, shared=shared, progress=_meter(files, progress))
     asked = None if level == "anchored" else level
@@ -108,6 +114,8 @@ def _kept_files(given: Recording | PathLike | Sequence[PathLike]) -> list[KeptFi
             raise UsageError(
                 f"{path} is a recording: one at a time", "several files at once are those of a Collector's rotation"
             )
+    from otel_agentrec.export.kept.reading import KeptFile
+
     return [KeptFile(path) for path in paths]
 
 
