@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -39,6 +40,28 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return recording
 
 
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One tool call whose span has just under the 16 MiB that the files let through: its result stands there twice."""
+    place = tmp_path_factory.mktemp("large")
+    facts = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "dump"}
+    facts["gen_ai.tool.call.result"] = "".join(f"{number:07d} " for number in range(1_000_000))
+    span = {
+        "traceId": "ab" * 16,
+        "spanId": "cd" * 8,
+        "name": "execute_tool dump",
+        "startTimeUnixNano": "1700000000000000000",
+        "endTimeUnixNano": "1700000001000000000",
+        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in facts.items()],
+    }
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": "large"}}]}
+    (place / "spans.json").write_text(
+        json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": [span]}]}]})
+    )
+    ingest([place / "spans.json"], place / "rec")
+    return place / "rec"
+
+
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
     """Starts a Collector: name of a file in ``collector-config/``, the variables it is given; ``directory`` may name its
@@ -66,9 +89,9 @@ def jaeger(tmp_path: Path) -> Iterator[Jaeger]:
 
 @pytest.fixture
 def kafka(tmp_path: Path) -> Iterator[Kafka]:
+    """Not started yet."""
     one = Kafka(tmp_path / "kafka")
     try:
-        one.start()
         yield one
     finally:
         one.stop()

@@ -1,4 +1,4 @@
-"""A Jaeger 2 of its own, which keeps spans in memory, and what its query API answers."""
+"""A Jaeger 2 of its own, with its file of collector-config/, which keeps spans in memory, and what its query API answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tests.servers import built
 from tests.servers.collector import environment
 from tests.servers.program import Program, free_ports, get
 
-CONFIG = Path(__file__).parent / "jaeger.yaml"
 EARLY, LATE = "2000-01-01T00:00:00Z", "2100-01-01T00:00:00Z"
 
 Json = Any
@@ -28,11 +27,15 @@ class Jaeger(Program):
         own = {
             "JAEGER_GRPC": f"127.0.0.1:{self.grpc_port}",
             "JAEGER_HTTP": f"127.0.0.1:{self.http_port}",
-            "JAEGER_QUERY": f"127.0.0.1:{self.query_port}",
+            "JAEGER_UI": f"127.0.0.1:{self.query_port}",
             "JAEGER_QUERY_GRPC": f"127.0.0.1:{query_grpc}",
             "JAEGER_HEALTH": f"127.0.0.1:{self.health_port}",
         }
-        super().__init__(directory, [str(built.jaeger()), "--config", str(CONFIG)], {**environment(), **own})
+        super().__init__(
+            directory,
+            [str(built.jaeger()), "--config", str(built.CONFIGS / "jaeger-server.yaml")],
+            {**environment(), **own},
+        )
 
     @property
     def otlp_url(self) -> str:

@@ -19,7 +19,7 @@ import environments
 CLIENT = Path(__file__).parent / "kafka_client.py"
 REQUIREMENTS = Path(__file__).parent / "kafka_client.txt"
 STARTED = "Kafka Server started"
-LARGEST = 16 << 20
+LARGEST = 20 << 20
 """Bytes of a message that the broker takes, as collector-config/kafka.yaml sends them."""
 PARTITIONS = 4
 
@@ -49,7 +49,7 @@ class Kafka(Program):
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(directory / "data"),
             "num.partitions": str(PARTITIONS),
-            "message.max.bytes": str(LARGEST + 4096),  # the sender's limit leaves out the record's own frame
+            "message.max.bytes": str(LARGEST),
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",

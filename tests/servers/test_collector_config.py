@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from otel_agentrec.cli.app import run
 from otel_agentrec.journal.stamps import stamp_of
@@ -19,12 +20,12 @@ from tests.servers.collector import Collector, components, validate
 from tests.servers.conftest import CARD, MAIL
 from tests.servers.feeding import event_texts, events_in, export, spans_in, stamps, wait_for
 from tests.servers.jaeger import Jaeger
-from tests.servers.kafka import PARTITIONS, Kafka
+from tests.servers.kafka import PARTITIONS, Kafka, Message
 from tests.servers.receiver import Receiver
 
 pytestmark = pytest.mark.servers
 
-NOT_OF_A_COLLECTOR = {"builder.yaml", "compose.yaml"}
+NOT_OF_A_COLLECTOR = {"builder.yaml", "compose.yaml", "jaeger-server.yaml"}
 CONFIGS = sorted(path.name for path in built.CONFIGS.glob("*.yaml") if path.name not in NOT_OF_A_COLLECTOR)
 SERVICE = "unknown_service:python"
 """The demo's agent has no ``service.name``, so the SDK gives it this one."""
@@ -210,13 +211,31 @@ def test_all_in_one_serves_each_as_it_should(demo: Path, collector: Start, jaege
         assert all(secret.encode() not in request.body for request in hosted.requests)
 
 
+def test_the_largest_span_gets_through_to_jaeger_and_the_evidence(
+    large: Path, collector: Start, jaeger: Jaeger
+) -> None:
+    one = collector("redaction.yaml", JAEGER_OTLP=jaeger.otlp_url)
+    export(large, one.grpc_url, "--again")
+    (shown,) = jaeger.wait_for("large", 1)
+    assert len(shown["attributes"]["output.value"]) == 8_000_000
+    one.stop()
+    assert {stamp_of(span["attributes"]) for span in spans_in(one.directory / EVIDENCE)} == stamps(large)
+
+
+def test_the_largest_span_gets_through_to_langfuse(large: Path, collector: Start, hosted: Receiver) -> None:
+    one = collector("langfuse.yaml", LANGFUSE_HOST=hosted.url)
+    export(large, one.http_url, "--again")
+    (sent,) = hosted.wait_for(1)
+    assert sent.ByteSize() > 16_000_000
+
+
 def test_each_trace_goes_to_one_gateway_and_viewers_get_the_sample(
-    many: Path, demo: Path, collector: Start, jaeger: Jaeger
+    many: Path, demo: Path, large: Path, collector: Start, jaeger: Jaeger
 ) -> None:
     sampled = {"JAEGER_OTLP": jaeger.otlp_url, "SAMPLING_WAIT": "1s", "SAMPLING_PERCENT": "0"}
     gateways = [collector("gateway.yaml", f"gateway-{number}", **sampled) for number in (1, 2)]
     agent = collector("gateway-agent.yaml", "agent", GATEWAYS=str([f"127.0.0.1:{one.grpc_port}" for one in gateways]))
-    sent = export(many, agent.http_url, "--again") + export(demo, agent.grpc_url, "--again")
+    sent = sum(export(one, agent.grpc_url, "--again") for one in (many, demo, large))
     export(demo, agent.http_url, "--again", "--events")
     files = [one.directory / EVIDENCE for one in gateways]
     kept = wait_for(lambda: [spans_in(file) for file in files], lambda found: sum(map(len, found)) >= sent)
@@ -225,7 +244,7 @@ def test_each_trace_goes_to_one_gateway_and_viewers_get_the_sample(
     traces = [{span["traceId"] for span in spans} for spans in kept]
     assert all(traces) and not traces[0] & traces[1]
     found = {stamp_of(span["attributes"]) for spans in kept for span in spans}
-    assert (sum(map(len, kept)), found) == (sent, stamps(many) | stamps(demo))
+    assert (sum(map(len, kept)), found) == (sent, stamps(many) | stamps(demo) | stamps(large))
     assert {place: text for one in events for place, text in one.items()} == event_texts(demo)
     assert sum(map(bool, events)) == 1
 
@@ -240,34 +259,42 @@ def test_each_trace_goes_to_one_gateway_and_viewers_get_the_sample(
 
 
 def test_kafka_gets_each_signal_in_its_topic_and_each_trace_in_one_partition(
-    many: Path, demo: Path, collector: Start, kafka: Kafka
+    many: Path, demo: Path, large: Path, collector: Start, kafka: Kafka
 ) -> None:
-    one = collector("kafka.yaml", KAFKA_BROKERS=f"[{kafka.broker}]")
-    sent = export(many, one.http_url, "--again") + export(demo, one.grpc_url, "--again")
+    one = collector("kafka.yaml", KAFKA_BROKERS=f"[{kafka.broker}]")  # while the broker is away
+    sent = sum(export(recording, one.http_url, "--again") for recording in (many, demo, large))
     export(demo, one.http_url, "--again", "--events")
-    one.stop()
+    kafka.start()
 
-    traces = len({stamp.stream for stamp in stamps(many)})
-    messages = kafka.messages("otlp_spans", traces)
-    spans, partitions = [], defaultdict(set)
-    for message in messages:
-        for resource in ExportTraceServiceRequest.FromString(message.value).resource_spans:
-            for scope in resource.scope_spans:
-                for span in scope.spans:
-                    assert message.key == span.trace_id.hex().encode()
-                    partitions[message.key].add(message.partition)
-                    spans.append(span)
-    assert len(spans) == len({span.span_id for span in spans}) == sent
+    def received() -> list[tuple[Message, Span]]:
+        return [
+            (message, span)
+            for message in kafka.messages("otlp_spans", 1)
+            for resource in ExportTraceServiceRequest.FromString(message.value).resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+
+    def texts() -> set[str]:
+        return {
+            record.body.string_value
+            for message in kafka.messages("otlp_logs", 1)
+            for resource in ExportLogsServiceRequest.FromString(message.value).resource_logs
+            for scope in resource.scope_logs
+            for record in scope.log_records
+        }
+
+    found = wait_for(received, lambda spans: len(spans) >= sent, 120)
+    assert len(found) == len({span.span_id for _, span in found}) == sent
+    partitions = defaultdict(set)
+    for message, span in found:
+        assert message.key == span.trace_id.hex().encode()
+        partitions[message.key].add(message.partition)
     assert all(len(places) == 1 for places in partitions.values())
-    assert 1 < len({message.partition for message in messages}) <= PARTITIONS
-    hashes = {value.value.string_value for span in spans for value in span.attributes if value.key == "agentrec.hash"}
-    assert hashes == {stamp.hash for stamp in stamps(many) | stamps(demo)}
-
-    texts = {
-        record.body.string_value
-        for message in kafka.messages("otlp_logs", 1)
-        for resource in ExportLogsServiceRequest.FromString(message.value).resource_logs
-        for scope in resource.scope_logs
-        for record in scope.log_records
+    assert 1 < len({message.partition for message, _ in found}) <= PARTITIONS
+    hashes = {
+        value.value.string_value for _, span in found for value in span.attributes if value.key == "agentrec.hash"
     }
-    assert set(event_texts(demo).values()) <= texts
+    assert hashes == {stamp.hash for stamp in stamps(many) | stamps(demo) | stamps(large)}
+    wanted = set(event_texts(demo).values())
+    assert wait_for(texts, wanted.issubset) == wanted

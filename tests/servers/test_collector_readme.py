@@ -43,7 +43,9 @@ def test_every_variable_is_told_with_its_files_and_its_default() -> None:
 
 def test_what_is_opened_is_opened_to_this_machine_only() -> None:
     for name, text in FILES.items():
-        for address in re.findall(r"env:COLLECTOR_(?:METRICS_HOST|GRPC|HTTP|HEALTH):-([^}]*)\}", text):
+        for address in re.findall(
+            r"env:(?:COLLECTOR|JAEGER)_(?:METRICS_HOST|GRPC|HTTP|HEALTH|UI|QUERY_GRPC):-([^}]*)\}", text
+        ):
             assert address.startswith("127.0.0.1"), name
     ports = re.findall(r"^      - (\S+:\d+)$", FILES["compose.yaml"], re.MULTILINE)
     assert len(ports) == 3 and all(port.startswith("127.0.0.1:") for port in ports)
