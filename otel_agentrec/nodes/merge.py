@@ -14,7 +14,7 @@ from typing import Any
 
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.partners import partners
-from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, MERGED, OPEN, OUTERMOST, SAID, Span
+from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, MERGED, OPEN, OUTERMOST, PATH_TOLD, SAID, Span
 from otel_agentrec.nodes.source import Source
 from otel_agentrec.nodes.table import Table
 from otel_agentrec.nodes.text import said_by_model, said_to_tool
@@ -101,9 +101,16 @@ def _same_tool(a: Span, b: Span) -> bool:
     """Does nothing speak against two nested tool spans being one call? A tool may well call another tool."""
     if a.ident and b.ident:
         return a.ident == b.ident
+    two_told = a.scope != b.scope or _is_served(a, b)
     if a.name and b.name:
-        return same_name(a.name, b.name) and a.scope != b.scope
-    return a.scope != b.scope
+        return same_name(a.name, b.name) and two_told
+    return two_told
+
+
+def _is_served(s: Span, above: Span) -> bool:
+    """Does a span tell of the other side of the call above it: in another process, which was told of its caller (a server of
+    tools whose client hands its context on)? What is below it there stands in that process too."""
+    return s.stream != above.stream and s.parent == above.span and not s.marks & PATH_TOLD
 
 
 def same_name(a: str, b: str) -> bool:

@@ -298,3 +298,21 @@ def test_case_012_an_agent_counts_only_where_no_model_call_is_below_it() -> None
     view = fold(t.events)
     assert view.runs[0].tokens == {"input": 150, "output": 15}
     assert [r.span_id for r in view.records()] == ["m", "x"]
+
+
+@pytest.mark.parametrize(
+    ("parent", "name", "calls"), [("asked", "weather", 1), ("asked", "train", 2), ("elsewhere", "weather", 2)]
+)
+def test_the_side_of_a_server_is_the_call_that_its_client_made(parent: str, name: str, calls: int) -> None:
+    client, server = Telling("s1"), Telling("s2")
+    client.tool("asked", scope="mcp", at=(0, 9), facts={"toolName": "weather"})
+    server.tool("served", scope="mcp", parent=parent, at=(2, 5), facts={"toolName": name})
+    records = list(fold([*client.events, *server.events]).records())
+    assert len(records) == calls
+
+
+def test_a_tool_that_calls_itself_in_its_own_process_is_two_calls() -> None:
+    t = Telling("s1")
+    t.tool("outer", scope="mcp", at=(0, 9), facts={"toolName": "weather"})
+    t.tool("inner", scope="mcp", parent="outer", at=(2, 5), facts={"toolName": "weather"})
+    assert len(list(fold(t.events).records())) == 2
