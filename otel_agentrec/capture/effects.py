@@ -16,11 +16,13 @@ from otel_agentrec.capture.placing import CallPlace
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.errors import LedgerUnavailable, RunStopped
+from otel_agentrec.journal.claims import over_path
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.events.base import Payload
 from otel_agentrec.journal.events.effect import EffectDone, EffectFailed, EffectResolved, EffectStarted
 from otel_agentrec.journal.events.node import NodeAnswered
 from otel_agentrec.journal.events.run import ErrorEvent, RunResumed
+from otel_agentrec.journal.process import own_path
 from otel_agentrec.journal.sync import NotSynced
 from otel_agentrec.nodes.keys import KeyRing, NoKey, tool_key
 
@@ -111,8 +113,20 @@ class EffectLog:
                 settled = EffectResolved(effect_id, "not_done", by="otel-agentrec", reason=why)
                 self.recorder.edge.write(_event(settled, place))
             raise
+        if effect is not False:
+            self._check_command(effect_id, place)
         self._begun[effect_id] = place, effect is not False
         return effect_id
+
+    def _check_command(self, effect_id: str, place: CallPlace) -> None:
+        """A process that was left over when its program was killed begins nothing once that is gone on with elsewhere. Its intent
+        is on disk by now: whoever goes on looks for such after saying so, so one of the two sees the other."""
+        over = over_path(self.recorder.path, own_path())
+        if over is None or not over.exists():
+            return
+        why = "the run of this program is gone on with by another command"
+        self.recorder.edge.write(_event(EffectResolved(effect_id, "not_done", by="otel-agentrec", reason=why), place))
+        raise LedgerUnavailable(f"{why}: a process that was left over must not do the same", "stop this process")
 
     def done(self, effect_id: str, output: Json = None, codec: str | None = None) -> None:
         """The tool returned. Raises LedgerUnavailable: nobody knows it, and the result must not be used."""

@@ -111,10 +111,10 @@ def command(
         )
     allowed = rerun_processes or settings.rerun_processes
     attempt = Attempt(recording, run_id or settings.resume_run, rerun_processes=allowed)
-    # what can't be resumed was refused before the program starts; the processes that it starts need to know which run is meant
+    attempt.take_over()  # what can't be resumed is refused before the program starts
     told = {
         "OTEL_AGENTREC_RESUME": str(Path(recording).absolute()),
-        "OTEL_AGENTREC_RESUME_RUN": attempt.root,
+        "OTEL_AGENTREC_RESUME_RUN": attempt.root,  # the processes that it starts need to know which is meant
         "OTEL_AGENTREC_ON_DIVERGENCE": on_divergence,
         "OTEL_AGENTREC_RERUN_TOOLS": rerun_tools,
         "OTEL_AGENTREC_RERUN_PROCESSES": "true" if allowed else None,

@@ -1,7 +1,9 @@
 """``claims/``: one lock per run that is being resumed, so that a run has one attempt at a time.
 
 A claim is a ``flock`` on ``claims/<name>.lock``; it goes with the process that holds it. The files are left: a lock that is
-deleted while somebody waits for it would be two locks.
+deleted while somebody waits for it would be two locks. Beside them lie ``claims/<command>.over``: empty files that tell the
+processes of a command (see :mod:`otel_agentrec.journal.process`) that its run is gone on with by another one, so that one that
+was left over begins no effect any more.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from pathlib import Path
 from otel_agentrec.errors import RecordingBusy
 from otel_agentrec.journal.liveness import is_locked
 from otel_agentrec.journal.locks import try_lock
+from otel_agentrec.journal.process import command_of
 
-__all__ = ["Claim", "claim_path", "is_claimed"]
+__all__ = ["Claim", "claim_path", "is_claimed", "over_path"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -31,6 +34,12 @@ def claim_path(directory: str | os.PathLike[str], root: str) -> Path:
 def is_claimed(directory: str | os.PathLike[str], root: str) -> bool:
     """Whether somebody (this process too) holds the claim of a run."""
     return is_locked(claim_path(directory, root))
+
+
+def over_path(directory: str | os.PathLike[str], path: str) -> Path | None:
+    """The file that says that the command of a process is over, by the process' path; None: it was started by no command."""
+    last = command_of(path).rpartition("/")[2]
+    return Path(directory) / "claims" / f"{last}.over" if last.startswith("r") and last.isalnum() else None
 
 
 class Claim:

@@ -29,7 +29,7 @@ from otel_agentrec.nodes.fold import View, fold
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.resume.choosing import Resumable, choose_root, resumables
 from otel_agentrec.resume.ledger import Ledger
-from otel_agentrec.resume.processes import kin_of, refuse_kin
+from otel_agentrec.resume.processes import kin_of, overs, refuse_kin, sizes
 
 __all__ = ["Attempt", "attempt_at", "unknown_of"]
 
@@ -64,6 +64,7 @@ class Attempt:
         if report.exit_code == RecordingTampered.exit_code:
             raise RecordingTampered(f"{recording} is not as it was written")
         ours = _runs_of_process()
+        self._sizes = sizes(opened)
         view = fold(opened)
         found = [one for one in resumables(opened, view) if not any(run.id in ours for run in one.runs)]
         self.chosen: Resumable = choose_root(found, shlex.quote(str(recording)), run)
@@ -112,6 +113,31 @@ class Attempt:
         self._is_clear = not left
         return left
 
+    def take_over(self) -> None:
+        """Say to what may be left of earlier attempts' programs that they are over: such processes begin no effect any more.
+
+        Raises:
+            RecordingBusy: one of them is at it. UsageError: one has done something by now.
+            LedgerUnavailable: it can't be said.
+        """
+        said: list[Path] = []
+        try:
+            for over in overs(self.directory, self.chosen):
+                over.parent.mkdir(mode=0o700, exist_ok=True)
+                if not over.exists():
+                    over.touch(mode=0o600)
+                    said.append(over)
+            recording = Recording(self.directory)
+            if said and sizes(recording) != self._sizes:
+                kin = kin_of(recording, fold(recording), self.chosen)
+                refuse_kin(kin, self.root, rerun=self._rerun_processes)
+        except BaseException as error:
+            for over in said:
+                over.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise LedgerUnavailable(f"claims of {self.directory} can't be written: {error}") from error
+            raise
+
     def release(self) -> None:
         """Give the claim back."""
         if self.claim is not None:
@@ -156,6 +182,8 @@ class Attempt:
             self.chosen = Resumable(self.root, tuple(earlier) or self.chosen.runs, ours.stopped, processes=before)
             if self.chosen.is_finished:
                 raise UsageError(f"run {self.root} was finished by another attempt", "there is nothing left to resume")
+            self._sizes = {}
+            self.take_over()
             refuse_kin(kin_of(recording, view, self.chosen), self.root, rerun=self._rerun_processes)
             runs = {run.id for run in earlier}
             records = (record for run in runs for record in view.records(run))

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otel_agentrec.errors import RecordingBusy, UsageError
+from otel_agentrec.journal.claims import over_path
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.process import command_of, is_below, own_path
 from otel_agentrec.journal.reader import Recording
@@ -23,7 +25,7 @@ from otel_agentrec.nodes.skeleton import OPEN, Span
 if TYPE_CHECKING:
     from otel_agentrec.resume.choosing import Resumable
 
-__all__ = ["Kin", "Process", "kin_of", "processes_of", "refuse_kin"]
+__all__ = ["Kin", "Process", "kin_of", "overs", "processes_of", "refuse_kin", "sizes"]
 
 _NAMED = 4
 
@@ -125,6 +127,19 @@ def refuse_kin(kin: Iterable[Kin], root: str, *, rerun: bool = False) -> None:
             f"run {root} can't be resumed: other processes of its program would do again what they did: {told}",
             "where that does no harm, --rerun-processes lets them; only one process is answered from the recording",
         )
+
+
+def overs(directory: Path, chosen: Resumable) -> list[Path]:
+    """The files that tell the programs of earlier attempts that they are over; not that of the command that goes on."""
+    paths = [
+        one.path for one in chosen.processes if one.path is not None and not is_below(own_path(), command_of(one.path))
+    ]
+    return list({over: None for path in paths if (over := over_path(directory, path)) is not None})
+
+
+def sizes(recording: Recording) -> dict[str, int]:
+    """The streams and how much they hold: the same as before, and nothing has happened since."""
+    return {stream.name: stream.path.stat().st_size for stream in recording.streams()}
 
 
 def _belongs(other: Process, ours: Process, ended: dict[str, int | None]) -> bool:

@@ -2,8 +2,8 @@
 
     python family_app.py EFFECTS KILL_AT HOW ORDERS
 
-HOW its children are started: ``subprocess``, ``spawn``, ``fork``, ``forkserver``, ``none``, or ``inside``: by fork, while a tool
-of the program runs. ORDERS: names with commas between them, ``p…`` charged by the program itself, ``c…`` by a child each.
+HOW its children are started: ``subprocess``, ``spawn``, ``fork``, ``forkserver``, ``none``; ``inside``: by fork, while a tool
+of the program runs; ``late``: they charge when there is a file EFFECTS.go, and nobody waits for them. ORDERS: names with commas between them, ``p…`` charged by the program itself, ``c…`` by a child each.
 KILL_AT: the program is killed before it comes to this order, or ``end`` (which may stand among them too), or ``never``;
 ``after:ORDER``: whoever charges it is, before anybody knows.
 """
@@ -16,6 +16,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
 from otel_agentrec.resume.tools import resumable_tool
 
@@ -48,6 +50,10 @@ def have_charged(order: str) -> str:
 def in_child(order: str) -> None:
     if HOW == "inside":
         have_charged(order)
+    elif HOW == "late":
+        with open(f"{EFFECTS}.late", "w") as said:
+            command = [sys.executable, __file__, EFFECTS, "never", "wait", f"p{order}"]
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
     elif HOW == "subprocess":
         subprocess.run([sys.executable, __file__, EFFECTS, KILL_AT, "none", f"p{order}"], check=False)
     else:
@@ -57,6 +63,8 @@ def in_child(order: str) -> None:
 
 
 if __name__ == "__main__":
+    while HOW == "wait" and not Path(f"{EFFECTS}.go").exists():
+        time.sleep(0.05)
     for one in ORDERS.split(","):
         if one in (KILL_AT, "end"):
             die()

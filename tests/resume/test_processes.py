@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,6 +116,20 @@ def test_children_of_an_attempt_count_for_the_next_one(family: Family) -> None:
     assert code == -signal.SIGKILL, told
     assert family.resume("p1,c1,p2", "subprocess")[0] == 2
     assert family.effects == {"p1": 1, "c1": 1}
+
+
+@pytest.mark.slow
+def test_a_process_that_was_left_over_begins_nothing_once_another_command_goes_on(family: Family) -> None:
+    family.killed("p1,c1", "late")
+    code, told = family.resume("p1,p2")
+    assert (code, family.effects) == (0, {"p1": 1, "p2": 1}), told
+    (family.where / "effects.go").touch()
+    said = family.where / "effects.late"
+    until = time.monotonic() + 60
+    while "gone on with by another command" not in said.read_text() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert "gone on with by another command" in said.read_text()
+    assert family.effects == {"p1": 1, "p2": 1}
 
 
 def test_another_program_in_the_same_directory_is_not_meant(family: Family) -> None:
