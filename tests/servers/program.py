@@ -8,7 +8,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 START_WAIT, STOP_WAIT = 120.0, 30.0
@@ -101,13 +101,3 @@ class Program:
             self._process.wait(STOP_WAIT)
         except subprocess.TimeoutExpired:
             self.kill()
-
-
-@contextlib.contextmanager
-def running(*programs: Program) -> Iterator[None]:
-    """All of them run for the length of the block; they are stopped in the opposite order."""
-    with contextlib.ExitStack() as held:
-        for program in programs:
-            held.callback(program.stop)
-            program.start()
-        yield

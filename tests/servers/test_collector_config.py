@@ -183,6 +183,20 @@ def test_langfuse_gets_what_its_api_asks_for(demo: Path, collector: Start, hoste
     assert {"gen_ai.input.messages", "langfuse.observation.metadata.agentrec_hash"} <= names
 
 
+def test_what_langfuse_refuses_is_counted(demo: Path, collector: Start, hosted: Receiver) -> None:
+    one = collector("langfuse.yaml", LANGFUSE_HOST=hosted.url)
+
+    def count(name: str) -> float:
+        return one.metric(f"otelcol_exporter_{name}_spans", exporter="otlp_http/langfuse")
+
+    sent = export(demo, one.http_url, "--again")
+    assert wait_for(lambda: count("sent"), lambda number: number >= sent) == sent
+    hosted.status = 400
+    export(demo, one.http_url, "--again")
+    assert wait_for(lambda: count("send_failed"), lambda number: number >= sent) == sent
+    assert count("sent") == sent
+
+
 def test_what_langfuse_did_not_take_waits_through_a_restart(demo: Path, collector: Start, hosted: Receiver) -> None:
     hosted.status = 503
     one = collector("langfuse.yaml", LANGFUSE_HOST=hosted.url)
