@@ -16,6 +16,7 @@ __all__ = [
     "EventInvalid",
     "ExtraMissing",
     "LedgerUnavailable",
+    "ProcessNotResumed",
     "RecordedError",
     "RecordingBusy",
     "RecordingEnds",

@@ -8,14 +8,35 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import uuid
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
-__all__ = ["IoCaptureSink", "JournalRef", "NodeIoRecord", "NodeType", "camel", "node_id"]
+__all__ = [
+    "RECORD_NAMESPACE",
+    "IoCaptureSink",
+    "JournalRef",
+    "NodeIoRecord",
+    "NodeType",
+    "camel",
+    "node_id",
+    "record_id_of_span",
+]
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys."""
+
+
+RECORD_NAMESPACE = uuid.UUID("6b1f8c2e-0f5d-5a57-9a4e-3f0d8e6f7a10")
+"""Namespace of all record ids that are not given: UUIDv5 of ``<traceId>/<spanId>`` in it."""
+
+_MADE = "(made of the other fields)"
+
+
+def record_id_of_span(trace: str, span: str) -> str:
+    """The id of the record that a span gives, by its ids in hex."""
+    return str(uuid.uuid5(RECORD_NAMESPACE, f"{trace}/{span}" if trace else span))
 
 
 class NodeType(str, Enum):
@@ -65,11 +86,13 @@ class NodeIoRecord:
     ``inputs`` of a MODEL is ``{model, messages, systemInstructions, tools, parameters}`` in the message schema of the
     OTel GenAI semantic conventions; of a TOOL ``{name, arguments, callId}``. ``outputs`` of a MODEL is the provider's raw
     payload where it is known, else the normalised output messages; of a TOOL the result, parsed when it is JSON.
+
+    Not given, ``record_id`` is made of the span's ids, or random without a span; ``node_id`` of run, turn, step and call.
     """
 
-    record_id: str
-    node_type: NodeType
-    node_id: str
+    record_id: str = _MADE
+    node_type: NodeType = NodeType.MODEL
+    node_id: str = _MADE
     run_id: str | None = None
     session_id: str | None = None
     turn_id: str | None = None
@@ -124,6 +147,14 @@ class NodeIoRecord:
     """What the span said beyond the facts above, as it said it."""
     evaluations: list[dict[str, Json]] = field(default_factory=list)
     """Judgements of this call, the oldest first: ``[{name, score, label, explanation, evaluatedAtEpochMs}]``."""
+
+    def __post_init__(self) -> None:
+        if self.record_id is _MADE:
+            made = record_id_of_span(self.trace_id or "", self.span_id) if self.span_id else str(uuid.uuid4())
+            object.__setattr__(self, "record_id", made)
+        if self.node_id is _MADE:
+            where = (self.run_id, self.turn_id, self.step, self.tool_call_id, self.tool_name)
+            object.__setattr__(self, "node_id", node_id(self.node_type, *where))
 
     def to_json(self) -> dict[str, Json]:
         """The record with camelCase keys, ready for JSON. Every field is present; absent is ``None``."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import otel_agentrec
+import otel_agentrec.errors
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "otel_agentrec"
@@ -120,6 +121,12 @@ def test_the_public_face_only_re_exports() -> None:
         thing = getattr(otel_agentrec, name)
         if name != "__version__":
             assert thing.__module__.startswith("otel_agentrec."), f"{name} is defined in __init__"
+
+
+def test_the_public_face_has_every_error() -> None:
+    assert set(otel_agentrec.errors.__all__) <= set(otel_agentrec.__all__)
+    defined = {name for name, thing in vars(otel_agentrec.errors).items() if isinstance(thing, type)}
+    assert {name for name in defined if name[0].isupper() and name != "Any"} == set(otel_agentrec.errors.__all__)
 
 
 def test_type_checkers_see_the_names_that_are_there() -> None:

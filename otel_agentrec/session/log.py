@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from otel_agentrec.errors import EventInvalid, RecordingUnreadable, UsageError
 from otel_agentrec.journal.draft import Envelope, NewEvent, SealedAt
-from otel_agentrec.journal.events import TYPES, Event, checked, keys_of
+from otel_agentrec.journal.events import TYPES, Event, Payload, checked, keys_of
 from otel_agentrec.journal.sessions import stream_of
 from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
 from otel_agentrec.session import saved
@@ -72,22 +72,36 @@ class SessionLog:
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
-    def append(self, type_: str, /, *, expected_seq: int | None = None, **payload: Json) -> SealedAt:
+    def append(
+        self,
+        event: str | Payload,
+        payload: Mapping[str, Json] | None = None,
+        /,
+        *,
+        expected_seq: int | None = None,
+        **more: Json,
+    ) -> SealedAt:
         """Append one event. It is on the chain, and in the kernel, when this returns.
 
         The first event of a session that is none of ``SESSION_STARTED`` is preceded by one.
 
         Args:
-            type_: one of the types of ``journal/events/session.py``, or REQUEST_HEADER, FINAL_OUTPUT, ERROR.
+            event: its type, one of those of ``journal/events/session.py``, or REQUEST_HEADER, FINAL_OUTPUT, ERROR; or a whole
+                event of those classes.
+            payload, more: the type's keys, as fields or as they stand on disk (``call_id`` or ``callId``; ``from_`` for
+                ``from``), together or by name.
             expected_seq: append only if the event gets this number.
-            payload: the type's keys, as fields or as they stand on disk (``call_id`` or ``callId``; ``from_`` for ``from``).
 
         Raises:
             EventInvalid: the type is no type of a session, or the payload does not fit it.
             SequenceConflict: somebody else appended first.
             OSError: nothing was written.
         """
-        return self._append([self._event(type_, payload)], expected_seq)[-1]
+        if isinstance(event, Payload):
+            payload, event = {**event.to_json(), **(payload or {})}, event.event_type
+        elif payload is not None and not isinstance(payload, Mapping):
+            raise EventInvalid(f"the payload of {event} is no object", "give its keys: content=...")
+        return self._append([self._event(event, {**(payload or {}), **more})], expected_seq)[-1]
 
     def user(self, content: Json, **more: Json) -> SealedAt:
         """The user said something: text, or parts of the message schema."""

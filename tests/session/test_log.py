@@ -11,6 +11,7 @@ import pytest
 from otel_agentrec.audit.verify import verify
 from otel_agentrec.errors import EventInvalid, RecordingUnreadable, UsageError
 from otel_agentrec.journal.draft import NewEvent
+from otel_agentrec.journal.events.session import ToolCalled
 from otel_agentrec.journal.sessions import id_of, stream_of
 from otel_agentrec.journal.store import FileEventStore
 from otel_agentrec.session.log import SessionLog
@@ -205,7 +206,19 @@ def test_what_does_not_fit_is_not_written(log: SessionLog) -> None:
     ]:
         with pytest.raises(EventInvalid):
             log.append(type_, **payload)
+        with pytest.raises(EventInvalid):
+            log.append(type_, payload)
+    with pytest.raises(EventInvalid, match="no object"):
+        log.append("USER_MESSAGE_APPENDED", "text")  # type: ignore[arg-type]
     assert log.head() == head
+
+
+def test_an_event_may_be_given_by_keys_as_an_object_or_typed(log: SessionLog) -> None:
+    log.append("TOOL_CALLED", name="pay", call_id="c1")
+    log.append("TOOL_CALLED", {"name": "pay", "callId": "c1"})
+    log.append(ToolCalled("pay", "c1"))
+    payloads = [event.payload for event in log.events(2)]
+    assert payloads == [{"name": "pay", "callId": "c1"}] * 3
 
 
 def test_an_approval_is_decided_once(log: SessionLog) -> None:
