@@ -16,6 +16,7 @@ from otel_agentrec.capture.conversations.live import session_teller
 from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.edge import LedgerEdge, envelope_of
 from otel_agentrec.capture.exporting import Exports
+from otel_agentrec.capture.forked import end_with_child
 from otel_agentrec.capture.forward.outlets import Outlets
 from otel_agentrec.capture.forward.sealed import SealedSpans
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
@@ -423,6 +424,7 @@ class Recorder:
         self._tracker.table.after_fork(forked_from)
         self._tracker.sealed.after_fork()
         self.outlets.after_fork()
+        end_with_child(self)
 
 
 RECORDERS: weakref.WeakSet[Recorder] = weakref.WeakSet()
