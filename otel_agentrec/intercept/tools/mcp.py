@@ -65,5 +65,6 @@ ADAPTER = ToolAdapter(
     point="`ClientSession.call_tool`",
     checked="1.30.0, 2.1.1, 2.3.0",
     gives="name, arguments",
-    beside="Only calls of tools: a session still starts its server, greets it and lists its tools.",
+    beside="Only calls of tools: a session still starts its server, greets it and lists its tools. What a Python server records "
+    "of its own side is the same call from version 2 on, which hands the trace on; before, nothing links the two.",
 )
