@@ -81,6 +81,13 @@ def _size(value: Any) -> int:
     return int(number) * _UNITS[unit]
 
 
+def _value_size(value: Any) -> int:
+    size = _size(value)
+    if size > 32 * 2**20:
+        raise ValueError("at most 32M")
+    return size
+
+
 def _count(value: Any) -> int:
     text = str(value).strip()
     if not text.isdecimal() or int(text) == 0:
@@ -120,6 +127,20 @@ TABLE: tuple[Setting, ...] = (
         "detached",
         _one_of("detached", "inline", "off"),
         "detached: in erasable cells beside the events; inline: in the events, not erasable; off: not recorded",
+    ),
+    Setting(
+        "value_bytes",
+        32 * 2**20,
+        _value_size,
+        "of a single value (a message, an argument, a result) that is larger, the large parts are cut: their size and digest "
+        "stand in their place",
+    ),
+    Setting(
+        "sinks",
+        (),
+        _names,
+        "what also receives node records: files (one JSON record a line), or module:callable that makes a sink, with commas "
+        "between them",
     ),
     Setting(
         "segment_bytes", 256 * 2**20, _size, "a stream that has grown to this size is sealed and a new one goes on"
@@ -217,6 +238,8 @@ class Settings:
     durability: str = "written"
     queue: int = 4096
     content: str = "detached"
+    value_bytes: int = 32 * 2**20
+    sinks: tuple[str, ...] = ()
     segment_bytes: int = 256 * 2**20
     origin: str | None = None
     session_attribute: str | None = None

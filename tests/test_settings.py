@@ -42,6 +42,7 @@ def test_flags_are_read_in_the_usual_spellings(text: str, flag: bool) -> None:
         ({}, {"path": "a\0b"}, "path='a\\x00b'", "without NUL"),
         ({}, {"contents": "off"}, "unknown setting 'contents'", "did you mean content?"),
         ({"OTEL_AGENTREC_SEGMENT_BYTES": "many"}, {}, "='many'", "such as 33554432 or 32M"),
+        ({"OTEL_AGENTREC_VALUE_BYTES": "33M"}, {}, "='33M'", "at most 32M"),
         ({}, {"segment_bytes": 0}, "segment_bytes=0", "such as 33554432 or 32M"),
         ({"OTEL_AGENTREC_ENABLED": "maybe"}, {}, "OTEL_AGENTREC_ENABLED='maybe'", "true or false"),
     ],

@@ -46,13 +46,18 @@ def configure(
     resume_cache: FedCache | None = None,
     durability: str | None = None,
     content: str | None = None,
-    segment_bytes: int | None = None,
+    value_bytes: int | str | None = None,
+    segment_bytes: int | str | None = None,
+    queue: int | None = None,
     origin: str | None = None,
     session_attribute: str | None = None,
     sessions: bool | None = None,
     run_id: str | None = None,
     redact: Any = None,
     wire: bool | None = None,
+    wire_paths: str | None = None,
+    enabled: bool | None = None,
+    log_level: str | None = None,
     forward: Iterable[SpanProcessor] = (),
     events: Any = None,
 ) -> Recorder:
@@ -73,7 +78,8 @@ def configure(
         forward: processors that get every span of the global provider once its event is written, with its stamp; such as
             ``[BatchSpanProcessor(OTLPSpanExporter())]``, which then stands nowhere else.
         events: ``otlp``: every event of the recording also goes out as an OTLP log record; or an exporter of log records.
-        durability, content, segment_bytes, origin, session_attribute, sessions, run_id: see ``otel_agentrec.settings``.
+        durability, content, value_bytes, segment_bytes, queue, origin, session_attribute, sessions, run_id, wire_paths, enabled,
+            log_level: see ``otel_agentrec.settings``.
 
     Raises:
         ConfigurationError: no path, a setting that can't be used, or recording to another path already.
@@ -83,13 +89,18 @@ def configure(
         path=path,
         durability=durability,
         content=content,
+        value_bytes=value_bytes,
         segment_bytes=segment_bytes,
+        queue=queue,
         origin=origin,
         session_attribute=session_attribute,
         sessions=sessions,
         run_id=run_id,
         redact=redact,
         wire=wire,
+        wire_paths=wire_paths,
+        enabled=enabled,
+        log_level=log_level,
         events=events,
     )
     with _LOCK:

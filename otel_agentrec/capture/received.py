@@ -68,6 +68,7 @@ class Receiver:
             content=cast(ContentMode, settings.content),
             durability="fsync" if settings.durability == "fsync" else "written",
             segment_bytes=settings.segment_bytes,
+            value_bytes=settings.value_bytes,
             opened={"sdk": {"name": "otel-agentrec serve", "version": __version__}},
             redactor=Redactor.from_setting(settings.redact),
         )

@@ -20,6 +20,7 @@ from otel_agentrec.capture.forked import end_with_child
 from otel_agentrec.capture.forward.outlets import Outlets
 from otel_agentrec.capture.forward.sealed import SealedSpans
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
+from otel_agentrec.capture.namedsinks import names_of, sinks_of
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.opening import Key, can_wait, frozen, is_slow
 from otel_agentrec.capture.spans import from_sdk_log
@@ -90,13 +91,15 @@ class Recorder:
         )
         self.guard = Guard(self.counters, self.notices)
         self.outlets = Outlets(self)
+        self._opened: dict[str, Any] = {"sdk": versions(), "configDigest": settings.digest()}
         self._journal = Journal(
             self.path,
             origin=settings.host,
             content=settings.content,  # type: ignore[arg-type]
             durability="fsync" if settings.durability == "fsync" else "written",
             segment_bytes=settings.segment_bytes,
-            opened={"sdk": versions(), "configDigest": settings.digest()},
+            value_bytes=settings.value_bytes,
+            opened=self._opened,
             counted=lambda: self.counters.untold("nodes"),
             redactor=self.redactor,
             told=self.outlets.written,
@@ -115,7 +118,7 @@ class Recorder:
         """What exporters of ours are given."""
         self._teller: SinkTeller | None = None
         self._sessions = session_teller(self.path, settings, self.gate, self.guard)
-        self.add_sinks(sinks)
+        self.add_sinks([*sinks_of(settings.sinks), *sinks])
         self._attached: dict[int, object] = {}
         self._sealed = False
         self._closed = self.edge.is_closed = not settings.enabled
@@ -327,10 +330,10 @@ class Recorder:
 
     def add_sinks(self, sinks: Iterable[IoCaptureSink]) -> None:
         new = list(sinks)
-        if new and self._teller is None:
-            self._teller = SinkTeller(new, self.guard, self.gate)
-        elif new and self._teller is not None:
+        if new:
+            self._teller = self._teller or SinkTeller((), self.guard, self.gate)
             self._teller.sinks.extend(new)
+            self._opened["sinks"] = [self.redactor.text(name) for name in names_of(self._teller.sinks)]
 
     def has_sink(self, sink: IoCaptureSink) -> bool:
         return self._teller is not None and any(one is sink for one in self._teller.sinks)

@@ -149,8 +149,11 @@ def make_draft(
     if bare is None:  # a lone surrogate, which is found only when it is written
         tree, plain = normalise(rest), False
         bare = canonical(tree)
+    if len(bare) > gate.value_bytes:
+        tree, plain = normalise(rest, max_bytes=gate.value_bytes), False
+        bare = canonical(tree)
     if not gate.redactor.is_clean(bare):  # the content has passed the gate by itself
-        tree, plain = gate.redactor.payload(normalise(rest)), False
+        tree, plain = gate.redactor.payload(normalise(rest, max_bytes=gate.value_bytes)), False
     whole = _put(tree, forms)
     data = (spell_plain(whole) if plain and mode != "inline" else None) or canonical(whole)
     return Draft(

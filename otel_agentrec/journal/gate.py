@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from otel_agentrec.journal.canonical import canonical, canonical_any, denormalise, from_canonical, normalise
+from otel_agentrec.journal.canonical import (
+    MAX_BYTES,
+    canonical,
+    canonical_any,
+    denormalise,
+    from_canonical,
+    normalise,
+)
 from otel_agentrec.journal.events import content_of
 from otel_agentrec.journal.facts import RawList
 from otel_agentrec.journal.lists import parse_elements
@@ -23,17 +30,24 @@ Place = tuple[str, ...]
 class Gate:
     """Args:
     redactor: the rules; default: the default rules.
+    value_bytes: of a value that is larger in canonical bytes, the large parts are cut; at most ``MAX_BYTES``.
     """
 
-    def __init__(self, redactor: Redactor | None = None) -> None:
+    def __init__(self, redactor: Redactor | None = None, value_bytes: int = MAX_BYTES) -> None:
         self.redactor = redactor if redactor is not None else Redactor()
+        self.value_bytes = value_bytes
 
     def value(self, value: Any, at: Place, *, cell: bool) -> bytes:
         """The canonical bytes of a content value as they may be kept; ``cell``: as the value of a cell."""
-        return self._redacted(canonical_any(value, cell=cell), at)
+        data = canonical_any(value, cell=cell)
+        if len(data) > self.value_bytes:
+            data = canonical(normalise(value, cell=cell, max_bytes=self.value_bytes))
+        return self._redacted(data, at)
 
     def elements(self, values: list[bytes], at: Place) -> list[bytes]:
         """The canonical bytes of new elements of a list as they may be kept."""
+        if any(len(value) > self.value_bytes for value in values):
+            values = [self._cut(value) for value in values]
         if not values or self.redactor.is_clean(b"\n".join(values)):
             return values
         at = (*at, "*")
@@ -66,6 +80,11 @@ class Gate:
                 into = into.setdefault(key, {})
             into[at[-1]] = self._content(value, at, kind)
         return plain
+
+    def _cut(self, data: bytes) -> bytes:
+        if len(data) <= self.value_bytes:
+            return data
+        return canonical(normalise(denormalise(from_canonical(data)), cell=True, max_bytes=self.value_bytes))
 
     def _redacted(self, data: bytes, at: Place) -> bytes:
         if self.redactor.is_clean(data):

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+from otel_agentrec.journal.canonical import MAX_BYTES
 from otel_agentrec.journal.draft import ContentMode, Draft, Envelope, SealedAt, make_draft
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.index import Index
@@ -45,12 +46,13 @@ class Journal:
         directory: made with mode 0700 when the first event comes.
         origin: name of who records; goes into every stream's first line.
         content: ``detached`` (content file), ``inline`` (no erasure) or ``off``.
-        opened: further keys of each STREAM_OPENED payload.
+        opened: further keys of each STREAM_OPENED payload, as they are when a stream is opened.
         durability: ``written``: in the kernel before ``append`` returns (survives the process); ``fsync``: on disk
             (survives the machine).
         segment_bytes: a stream that has grown to this size is sealed, and goes on in a new one.
         counted: gives what the process counted since it was asked last, for STREAM_SEALED.
         redactor: takes the secrets out of all that is written; default: the default rules.
+        value_bytes: the large parts of a larger value are cut.
         told: called with each line that was written, in order and under the lock: see :class:`StreamWriter`.
     """
 
@@ -65,17 +67,18 @@ class Journal:
         segment_bytes: int = 256 << 20,
         counted: Callable[[], dict[str, int]] = dict,
         redactor: Redactor | None = None,
+        value_bytes: int = MAX_BYTES,
         told: Told | None = None,
     ) -> None:
         self._lines_told = told
-        self.gate = Gate(redactor)
+        self.gate = Gate(redactor, value_bytes)
         """What everything passes that is written or handed on."""
         self.directory = Path(directory)
         self.counters: Counter[str] = Counter()
         """``records``, ``bytes``, ``dropped``, ``index_misses``, ``pending`` (calls that came while their thread was writing)."""
         self._origin = origin
         self._mode: ContentMode = content
-        self._opened = dict(opened or {})
+        self._opened = opened if opened is not None else {}
         self._fsync = durability == "fsync"
         self._segment_bytes = segment_bytes
         self._counted = counted
@@ -350,4 +353,5 @@ def make_directory(directory: Path) -> None:
     ignore = directory / ".gitignore"
     if not ignore.exists():
         with contextlib.suppress(OSError):
+            ignore.touch(mode=0o600)
             ignore.write_text("*\n")

@@ -42,6 +42,7 @@ def test_each_line_is_canonical_and_names_the_one_before(tmp_path: Path) -> None
     assert events[3]["payload"] == {"count": 3}
     assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "rec" / ".gitignore").read_text() == "*\n"
+    assert (tmp_path / "rec" / ".gitignore").stat().st_mode & 0o777 == 0o600
 
 
 def test_the_index_lists_each_stream_and_each_stream_names_the_index(tmp_path: Path) -> None:

@@ -1,0 +1,53 @@
+"""Sinks by name: what the setting ``sinks`` makes of its words, and what a recording says of the sinks it had."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from otel_agentrec.errors import ConfigurationError
+from otel_agentrec.nodes.sinks import JsonlIoCaptureSink
+from otel_agentrec.records import IoCaptureSink
+
+__all__ = ["names_of", "sinks_of"]
+
+_CALLABLE = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*):([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
+
+
+def sinks_of(names: Iterable[str]) -> list[IoCaptureSink]:
+    """The sinks of the setting ``sinks``: ``module:callable`` is called and gives one, anything else is a file.
+
+    Raises:
+        ConfigurationError: the callable can't be imported or fails, or what it gives is no sink.
+    """
+    return [
+        _made(*named.groups()) if (named := _CALLABLE.fullmatch(name)) else JsonlIoCaptureSink(Path(name).absolute())
+        for name in names
+    ]
+
+
+def names_of(sinks: Iterable[object]) -> list[str]:
+    """What a sink is, and its file where it has one: erasing a recording does not reach it."""
+    return [
+        f"{type(one).__name__} {path}" if (path := getattr(one, "path", None)) else type(one).__name__ for one in sinks
+    ]
+
+
+def _made(module: str, attribute: str) -> IoCaptureSink:
+    name = f"{module}:{attribute}"
+    try:
+        make: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            make = getattr(make, part)
+        sink = make()
+    except Exception as error:  # the user's own code
+        raise ConfigurationError(
+            f"sinks={name!r}: {error}",
+            "the module must be importable where the program runs, the callable take no argument",
+        ) from error
+    if not isinstance(sink, IoCaptureSink):
+        raise ConfigurationError(f"sinks={name!r} gives no sink", "a sink has capture(record) and close()")
+    return sink
