@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import canonical, histories, intercepting, recording, replaying, verifying, wire
+from benchmarks import canonical, forwarding, histories, intercepting, recording, replaying, verifying, wire
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
-GROUPS = [canonical, recording, intercepting, replaying, verifying, histories, wire]
+GROUPS = [canonical, recording, forwarding, intercepting, replaying, verifying, histories, wire]
 """Modules with ``ROWS`` (their names) and ``rows(quick)`` (names and figures, as they are measured)."""
 
 

@@ -45,6 +45,12 @@ SAYS = {
         ]
         for agent in ("anthropic_sdk", "langgraph_agent", "openai_agents", "openai_sdk", "pydantic_ai_agent")
     },
+    "forward_to_otlp": [
+        "2 calls recorded; spans sent: 0, lost: 3",
+        "3 spans sent in 1 batches",
+        "nothing new to send",
+        "*tool  weather * light rain from 15:00",
+    ],
     "kept_elsewhere": [
         "  compared    3 stamps, 1 checkpoint in *",
         "INTACT  *",

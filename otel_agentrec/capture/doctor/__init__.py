@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from otel_agentrec.capture.doctor import instrumentations, packages, place, program, switches, wire
+from otel_agentrec.capture.doctor import instrumentations, outgoing, packages, place, program, switches, wire
 from otel_agentrec.capture.doctor.finding import Finding, note
 from otel_agentrec.capture.doctor.interpreter import Interpreter, our_interpreter
 
@@ -36,6 +36,7 @@ def _all(
     yield from packages.check_entry_points(python)
     yield from switches.check_settings(environ)
     yield from switches.check_switches(environ, python)
+    yield from outgoing.check_outgoing(environ)
     yield from instrumentations.check_instrumentations(python)
     content_is_off = environ.get("OTEL_AGENTREC_CONTENT", "").strip().lower() == "off"
     if not content_is_off:

@@ -13,6 +13,7 @@ from otel_agentrec.capture.doctor.commandline import unwrapped
 from otel_agentrec.capture.doctor.finding import Finding, note, ok, problem
 from otel_agentrec.capture.doctor.instrumentations import LIBRARIES, covered
 from otel_agentrec.capture.doctor.interpreter import Interpreter, interpreter_at, our_interpreter
+from otel_agentrec.capture.doctor.outgoing import exporters_of
 from otel_agentrec.capture.launch import is_python_source, program_of, started_by
 from otel_agentrec.errors import UsageError
 
@@ -175,7 +176,7 @@ def _as_it_stands(program: Program, environ: Environ) -> Finding:
             "only if it sets no provider of its own, and starts its instrumentations itself",
             run,
         )
-    by_exporter = bool(path) and "agentrec" in environ.get("OTEL_TRACES_EXPORTER", "")
+    by_exporter = bool(path) and "agentrec" in exporters_of(environ)
     if program.names("opentelemetry") and (by_file or by_exporter):
         return note(
             id,

@@ -18,11 +18,11 @@ from otel_agentrec._version import __version__
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.stamps import CHECKPOINT, PREFIX
 
-__all__ = ["Checkpoints", "checkpoint_span"]
+__all__ = ["SCOPE", "Checkpoints", "checkpoint_span"]
 
 EVERY_EVENTS = 256
 EVERY_SECONDS = 5.0
-_SCOPE = InstrumentationScope("otel_agentrec.journal", __version__)
+SCOPE = InstrumentationScope("otel_agentrec.journal", __version__)
 
 
 class Checkpoints:
@@ -69,5 +69,5 @@ def checkpoint_span(head: SealedAt, resource: Resource) -> ReadableSpan:
         kind=SpanKind.INTERNAL,
         start_time=now,
         end_time=now,
-        instrumentation_scope=_SCOPE,
+        instrumentation_scope=SCOPE,
     )

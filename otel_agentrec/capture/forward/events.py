@@ -16,7 +16,7 @@ from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportRes
 
 from otel_agentrec.capture.forward.eventrecords import OVERHEAD, EventRecords
 from otel_agentrec.capture.forward.exporters import asked_timeout, protocol_of_exporter
-from otel_agentrec.capture.forward.sending import BATCH_BYTES, BATCH_COUNT, GRPC_LIMIT, Away, Delivery, deliver
+from otel_agentrec.capture.forward.sending import BATCH_BYTES, BATCH_COUNT, GRPC_LIMIT, Away, Delivery, deliver, shorter
 from otel_agentrec.capture.guard import Guard
 from otel_agentrec.journal.draft import SealedAt
 
@@ -37,7 +37,7 @@ _Line = tuple[bytes, SealedAt]
 
 class EventSender:
     """Args:
-    make: makes the exporter; called on our thread, again in a forked child.
+    make: makes the exporter; called again in a forked child.
     """
 
     def __init__(self, make: Callable[[], LogRecordExporter], path: str, guard: Guard) -> None:
@@ -47,6 +47,7 @@ class EventSender:
         self._counters = guard.counters
         self._is_closed = False
         self.after_fork()
+        self._ready()  # it imports: a thread that does so while the process forks leaves the child with a lock nobody holds
 
     def after_fork(self) -> None:
         """In the child there is no thread, and what waited is the parent's to send."""
@@ -121,13 +122,13 @@ class EventSender:
             self._thread = None
 
     def _ready(self) -> tuple[LogRecordExporter, EventRecords]:
-        if self._exporter is None or self._records is None:
-            self._exporter, self._records = self._make(), EventRecords()
+        if self._records is None:
+            self._records = EventRecords()
+        if self._exporter is None:
+            self._exporter = self._make()
         return self._exporter, self._records
 
     def _run(self) -> None:
-        with self._sending:  # at the end of the interpreter it could not be made any more
-            self._guard.run("the exporter of events", self._ready)
         me, pause = threading.current_thread(), LINGER
         while self._thread is me and not self._is_closed:
             self._wake.wait()
@@ -176,6 +177,7 @@ class EventSender:
                 self._done()
             self._counters.add(_SENT, delivery.sent)
             return False
+        self._away_at = None
         for _ in batch:
             self._done()
         self._counters.add(_SENT, delivery.sent)
@@ -195,6 +197,6 @@ class EventSender:
         self._counters.add(_LOST, count)
         self._guard.notices.once(
             "events lost",
-            f"events of the recording did not reach the OTLP receiver, the first is event {first.seq} of {first.stream}: {why}; "
+            f"events of the recording did not reach the OTLP receiver, the first is event {first.seq} of {first.stream}: {shorter(why)}; "
             f"the recording has them: otel-agentrec export {self._path} --otlp URL --events sends them again (said once)",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -17,11 +17,11 @@ from otel_agentrec.errors import ConfigurationError, UsageError
 
 __all__ = [
     "Protocol",
+    "asked_log_exporter",
     "asked_protocol",
     "asked_timeout",
     "endpoint_of",
     "log_exporter",
-    "log_exporter_from_environment",
     "protocol_of",
     "protocol_of_exporter",
     "span_exporter",
@@ -139,8 +139,8 @@ def span_exporter_from_environment() -> SpanExporter:
     return Http()
 
 
-def log_exporter_from_environment() -> LogRecordExporter:
-    """As the variables ``OTEL_EXPORTER_OTLP_*`` say.
+def asked_log_exporter() -> Callable[[], LogRecordExporter]:
+    """What makes one as the variables ``OTEL_EXPORTER_OTLP_*`` say.
 
     Raises:
         ConfigurationError: see :func:`asked_protocol`.
@@ -148,10 +148,10 @@ def log_exporter_from_environment() -> LogRecordExporter:
     if asked_protocol("logs") == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as Grpc
 
-        return Grpc()
+        return Grpc
     from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as Http
 
-    return Http()
+    return Http
 
 
 def protocol_of_exporter(exporter: object) -> Protocol:

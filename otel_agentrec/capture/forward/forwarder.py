@@ -8,6 +8,7 @@ without a stamp. Whatever the processors do, the program does not feel it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.context import Context
@@ -18,6 +19,7 @@ from otel_agentrec.capture.forward.checkpoints import checkpoint_span
 from otel_agentrec.capture.forward.cleaned import Cleaner
 from otel_agentrec.capture.forward.eventrecords import process_resource
 from otel_agentrec.capture.forward.sealed import Sealed, SealedSpans
+from otel_agentrec.capture.forward.stamped import Said, StampedSpan
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.stamps import Stamp
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Forwarder", "Stamper"]
 
 Json = Any
+Told = tuple[dict[str, Json], dict[str, Json]]
+Below = tuple[Json, Json]
 
 
 class Stamper:
@@ -42,30 +46,27 @@ class Stamper:
         content: False adds nothing of what was said.
     """
 
-    def __init__(self, sealed: SealedSpans, gate: Gate, content: bool) -> None:
+    def __init__(self, sealed: SealedSpans, gate: Gate, content: bool, guard: Guard) -> None:
         self._sealed = sealed
+        self._guard = guard
         self._gate = gate
         self._content = content
         self._cleaner = Cleaner(gate.redactor)
-        self._said = AgentSaid()
+        self._agents = AgentSaid()
+        self._mark = f"_otel_agentrec_below_{id(self)}"
 
-    def stamped(self, span: ReadableSpan) -> tuple[ReadableSpan, Stamp | None]:
-        """The copy of a span that ended, and its stamp; None for one that became no event."""
+    def stamped(self, span: ReadableSpan) -> tuple[StampedSpan, bool]:
+        """The copy of a span that ended, and whether it has a stamp: not if it became no event."""
         sealed = self._sealed.of(span)
-        own = _own_attributes(span)
-        facts, header = self._told(sealed)
-        below = self._below(span, None if sealed is None else sealed.kind, facts)
-        if sealed is None:
-            return self._cleaner.span(span, self._cleaner.attributes(own)), None
-        context = span.context
-        trace, at = f"{context.trace_id:032x}", sealed.at
-        record_id = record_id_of_span(trace, f"{context.span_id:016x}")
-        stamp = Stamp(record_id, at.stream, at.seq, at.hash, at.prev_hash)
-        attributes = self._as_viewers_need(span, own, sealed, facts, header, below)
-        attributes.update(stamp.attributes())
-        return self._cleaner.span(span, attributes), stamp
+        told = self._told(sealed)
+        below = self._guard.run("what an agent said", self._below, span, sealed, told[0]) or (None, None)
+        return StampedSpan(span, partial(self._said, span, sealed, told, below)), sealed is not None
 
-    def _told(self, sealed: Sealed | None) -> tuple[dict[str, Json], dict[str, Json]]:
+    def resource(self, resource: Resource) -> Resource:
+        """As it may leave."""
+        return self._cleaner.resource(resource)
+
+    def _told(self, sealed: Sealed | None) -> Told:
         """Facts and header of a step's event, as the rules of redaction leave them."""
         if sealed is None or sealed.event is None:
             return {}, {}
@@ -75,30 +76,43 @@ class Stamper:
             header = self._gate.payload("REQUEST_HEADER", header) if header else {}
         return payload.get("facts") or {}, header
 
-    def _below(self, span: ReadableSpan, kind: str | None, facts: dict[str, Json]) -> tuple[Json, Json]:
-        """What the model calls below a span tell of what was asked and answered."""
+    def _below(self, span: ReadableSpan, sealed: Sealed | None, facts: dict[str, Json]) -> Below:
+        """What the model calls below a span tell of what was asked and answered. Found now, once: spans end in order."""
         if not self._content:
             return None, None
-        context, parent = span.context, span.parent
-        above = None if parent is None or parent.is_remote else f"{parent.span_id:016x}"
-        return self._said.ended(f"{context.trace_id:032x}", f"{context.span_id:016x}", above, kind, facts)
+        known: Below | None = getattr(span, self._mark, None)
+        if known is None:
+            context, parent = span.context, span.parent
+            above = None if parent is None or parent.is_remote else f"{parent.span_id:016x}"
+            kind = None if sealed is None else sealed.kind
+            known = self._agents.ended(f"{context.trace_id:032x}", f"{context.span_id:016x}", above, kind, facts)
+            setattr(span, self._mark, known)
+        return known
+
+    # --- when somebody looks at it ---
+
+    def _said(self, span: ReadableSpan, sealed: Sealed | None, told: Told, below: Below) -> Said:
+        try:
+            own = _own_attributes(span)
+            if sealed is None:
+                return self._cleaner.said(span, own)
+            if sealed.event is not None:
+                own = self._as_viewers_need(span, own, sealed, told, below)
+            said = self._cleaner.said(span, own)
+            return said._replace(attributes={**said.attributes, **_stamp(span, sealed).attributes()})
+        except Exception as error:
+            self._guard.swallow("the stamp of a span", error)
+            self._guard.counters.add("forward_withheld")
+            return self._cleaner.nothing(span)
 
     def _as_viewers_need(
-        self,
-        span: ReadableSpan,
-        own: dict[str, Json],
-        sealed: Sealed,
-        facts: dict[str, Json],
-        header: dict[str, Json],
-        below: tuple[Json, Json],
+        self, span: ReadableSpan, own: dict[str, Json], sealed: Sealed, told: Told, below: Below
     ) -> dict[str, Json]:
-        if sealed.event is None:
-            return self._cleaner.attributes(own)
-        redactor, known = self._gate.redactor, facts
-        if redactor.has_rules:  # they are about the record: so the record is what goes out
-            own = {}
+        facts, header = told
+        if self._gate.redactor.has_rules:  # they are about the record: so the record is what goes out
+            own, known = {}, facts
         else:
-            known = {key: value for key, value in facts.items() if key != "attributes"}
+            known = {key: value for key, value in facts.items() if key != "attributes"}  # they are its own
         more = attributes_of(sealed.kind, known, header, sealed.session, besides=own, content=self._content)
         if self._content:
             more.update(shown_values(sealed.kind, facts, {*own, *more}, below))
@@ -107,8 +121,14 @@ class Stamper:
             for name, value in (("session.id", sealed.session), ("user.id", facts.get("userId"))):
                 if value is not None and name not in own:
                     more[name] = value
-        attributes = {**own, **more}
-        return attributes if redactor.has_rules else self._cleaner.attributes(attributes)
+        own.update(more)
+        return own
+
+
+def _stamp(span: ReadableSpan, sealed: Sealed) -> Stamp:
+    context, at = span.context, sealed.at
+    record_id = record_id_of_span(f"{context.trace_id:032x}", f"{context.span_id:016x}")
+    return Stamp(record_id, at.stream, at.seq, at.hash, at.prev_hash)
 
 
 class Forwarder:
@@ -141,21 +161,23 @@ class Forwarder:
 
     def ended(self, span: ReadableSpan) -> None:
         """Hand on a span whose event is written by now, if it became one."""
-        made = self._guard.run("the stamp of a span", self._stamper.stamped, span)
-        if made is None:  # it could not be copied; as it is it may hold what must not leave
+        made = self._guard.run("a span's copy", self._stamper.stamped, span)
+        if made is None:
             self._counters.add("forward_lost")
             return
-        copy, stamp = made
+        copy, has_stamp = made
         self._counters.add("forwarded")
-        if stamp is None:
+        if not has_stamp:
             self._counters.add("forwarded_unstamped")
-        self._resource = copy.resource
+        self._resource = span.resource
         self._hand_on(copy)
         self._guard.run("a checkpoint", self._then)
 
     def checkpoint(self, head: SealedAt) -> None:
         """Say how far a stream has come."""
-        self._hand_on(checkpoint_span(head, self._resource if self._resource is not None else process_resource()))
+        seen = self._resource
+        resource = self._stamper.resource(seen) if seen is not None else process_resource()
+        self._hand_on(checkpoint_span(head, resource))
 
     def _hand_on(self, span: ReadableSpan) -> None:
         for one in self._inner:

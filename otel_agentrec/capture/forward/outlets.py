@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import SpanProcessor
 
 from otel_agentrec.capture.forward.checkpoints import Checkpoints
 from otel_agentrec.capture.forward.events import EventSender
-from otel_agentrec.capture.forward.exporters import asked_protocol, log_exporter_from_environment
+from otel_agentrec.capture.forward.exporters import asked_log_exporter
 from otel_agentrec.capture.forward.forwarder import Forwarder, Stamper
 from otel_agentrec.capture.forward.sealed import is_wanted_of_all as counts_losses
 from otel_agentrec.errors import ConfigurationError
@@ -51,9 +51,7 @@ class Outlets:
             raise ConfigurationError(
                 "events can't be sent out with content=inline: what was said would go with them", "content=detached"
             )
-        if asked == "otlp":
-            asked_protocol("logs")  # a mistake is told now, not by the thread that sends
-        make = log_exporter_from_environment if asked == "otlp" else lambda: asked
+        make = asked_log_exporter() if asked == "otlp" else lambda: asked
         sender = EventSender(make, self._recorder.path, self._guard)
         atexit.register(_at_end, weakref.ref(sender))
         return sender
@@ -73,7 +71,7 @@ class Outlets:
         """What makes copies of spans."""
         if self._stamper is None:
             recorder = self._recorder
-            self._stamper = Stamper(recorder.sealed, recorder.gate, recorder.settings.content != "off")
+            self._stamper = Stamper(recorder.sealed, recorder.gate, recorder.settings.content != "off", self._guard)
         return self._stamper
 
     def forwarder(self, inner: Sequence[SpanProcessor]) -> Forwarder:

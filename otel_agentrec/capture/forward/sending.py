@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from opentelemetry import context as otel_context
 
-__all__ = ["BATCH_BYTES", "BATCH_COUNT", "GRPC_LIMIT", "TIMEOUT", "Away", "Delivery", "batches", "deliver"]
+__all__ = ["BATCH_BYTES", "BATCH_COUNT", "GRPC_LIMIT", "TIMEOUT", "Away", "Delivery", "batches", "deliver", "shorter"]
 
 BATCH_BYTES: dict[str, int] = {"grpc": 3 << 20, "http/protobuf": 8 << 20}
 """Most bytes of a batch before compression: gRPC receivers take 4 MiB unless told otherwise."""
@@ -27,9 +27,19 @@ BATCH_COUNT = 512
 TIMEOUT = 10.0
 """Seconds that one batch may take, with the exporter's own retries."""
 
+MOST_SAID = 160
+
 T = TypeVar("T")
 _EXPORTERS = "opentelemetry.exporter.otlp"
-_AWAY = ("UNAVAILABLE", "UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED", "Connection")
+_AWAY = (
+    "due to timeout",
+    "DEADLINE_EXCEEDED",
+    "UNAVAILABLE",
+    "UNAUTHENTICATED",
+    "PERMISSION_DENIED",
+    "UNIMPLEMENTED",
+    "Connection",
+)
 _AWAY_CODES = ("code: 401", "code: 403", "code: 404")
 
 
@@ -95,6 +105,11 @@ def deliver(
     middle = len(batch) // 2
     deliver(batch[:middle], export, into, timeout)
     deliver(batch[middle:], export, into, timeout)
+
+
+def shorter(why: str) -> str:
+    """A reason as it fits into one line for a person."""
+    return why if len(why) <= MOST_SAID else f"{why[:MOST_SAID]} …"
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -11,9 +12,10 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from otel_agentrec.capture.forward import sealed
+from otel_agentrec.capture.forward.checkpoints import SCOPE as CHECKPOINTS
 from otel_agentrec.capture.forward.exporters import asked_timeout, protocol_of_exporter
 from otel_agentrec.capture.forward.forwarder import Stamper
-from otel_agentrec.capture.forward.sending import BATCH_BYTES, GRPC_LIMIT, Away, Delivery, batches, deliver
+from otel_agentrec.capture.forward.sending import BATCH_BYTES, GRPC_LIMIT, Away, Delivery, batches, deliver, shorter
 from otel_agentrec.capture.forward.stamped import StampedSpan
 from otel_agentrec.capture.guard import PROCESS, Guard
 from otel_agentrec.capture.recorder import RECORDERS, Recorder
@@ -44,7 +46,10 @@ class StampingExporter(SpanExporter):
         self._limit = max(self._most, GRPC_LIMIT) if self._protocol == "grpc" else None
         self._timeout = asked_timeout("traces")
         self._away_at: float | None = None
-        self._unrecorded = Stamper(sealed.SealedSpans(), gate_of_process(), content=True)
+        self._recorder: Callable[[], Recorder | None] = recorder_in_use
+        """The one whose spans were met last; it may be closed by now."""
+        self._has_told = False
+        self._unrecorded = Stamper(sealed.SealedSpans(), gate_of_process(), True, PROCESS)
         sealed.want_all()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -66,23 +71,26 @@ class StampingExporter(SpanExporter):
         self._inner.shutdown()
 
     def _stamped(self, span: ReadableSpan) -> ReadableSpan | None:
-        """None when it can't be copied: as it is, it may hold what must not leave."""
-        if isinstance(span, StampedSpan) or stamp_of(span.attributes or {}) is not None:
+        """None when it can't be copied."""
+        if isinstance(span, StampedSpan):  # by a processor of ours
             return span
         recorder = next((one for one in list(RECORDERS) if one.sealed.of(span) is not None), None)
+        if recorder is not None:
+            self._recorder = weakref.ref(recorder)
         stamper = recorder.outlets.stamper if recorder is not None else self._unrecorded
         guard = _guard(recorder)
-        made = guard.run("the stamp of a span", stamper.stamped, span)
+        made = guard.run("a span's copy", stamper.stamped, span)
         if made is None:
             guard.counters.add("spans_lost")
             return None
-        if made[1] is None:
+        copy, has_stamp = made
+        if not has_stamp and span.instrumentation_scope != CHECKPOINTS:
             guard.counters.add("spans_unstamped")
-        return made[0]  # type: ignore[no-any-return]
+        return copy  # type: ignore[no-any-return]
 
     def _send(self, batch: Sequence[ReadableSpan]) -> int:
         """-> how many were lost."""
-        guard = _guard(recorder_in_use())
+        guard = _guard(self._recorder())
         delivery: Delivery[ReadableSpan] = Delivery()
         lost: Sequence[ReadableSpan] = ()
         if self._away_at is not None and time.monotonic() - self._away_at < PAUSE:
@@ -105,17 +113,18 @@ class StampingExporter(SpanExporter):
 
     def _told(self, guard: Guard, lost: Sequence[ReadableSpan], why: str) -> None:
         guard.counters.add("spans_lost", len(lost))
+        if self._has_told:
+            return
+        self._has_told = True
         stamp = next((found for one in lost if (found := stamp_of(one.attributes or {})) is not None), None)
-        recorder = recorder_in_use()
+        recorder = self._recorder()
         where = f", the first is event {stamp.seq} of {stamp.stream}" if stamp is not None else ""
-        again = (
-            f"; the recording has them: otel-agentrec export {recorder.path} --otlp URL sends them again"
-            if recorder is not None
-            else ""
+        there = (
+            f"; the recording has them: otel-agentrec export {recorder.path} --otlp URL" if recorder is not None else ""
         )
-        guard.notices.once(
-            "spans lost",
-            f"spans did not reach the OTLP receiver{where}: {why}{again} (said once, counted as spans_lost)",
+        again = f"{there} sends them again" if there else ""
+        guard.notices.say(
+            f"spans did not reach the OTLP receiver{where}: {shorter(why)}{again} (said once, all are counted)"
         )
 
 

@@ -1,53 +1,73 @@
-"""A copy of a span that ended, with other attributes."""
+"""A copy of a span that ended, with other attributes, made when somebody first looks at it.
+
+The program's thread only hands it on; whoever encodes it, mostly the thread of a batch processor, has the work.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.trace import Link, Status
 
-__all__ = ["StampedSpan"]
+__all__ = ["Said", "StampedSpan", "said_by"]
+
+
+class Said(NamedTuple):
+    """What a span says: all of it that may hold a secret."""
+
+    name: str
+    attributes: Mapping[str, Any]
+    events: Sequence[Event]
+    links: Sequence[Link]
+    status: Status
+    resource: Resource
+
+
+def said_by(span: ReadableSpan, attributes: Mapping[str, Any]) -> Said:
+    """What a span says itself, but for its attributes."""
+    return Said(span.name, attributes, span.events, span.links, span.status, span.resource)
+
+
+_LATER = tuple(f"_{name}" for name in Said._fields)
 
 
 class StampedSpan(ReadableSpan):
-    """What ``span`` is, but for its attributes. All other fields that OTLP has are the original's, also the counts of what its
-    limits dropped.
+    """``span``, but for what ``make`` says. All other fields that OTLP has are the original's, also the counts of what its limits
+    dropped.
 
     Args:
-        attributes: in place of its own; they are not copied.
-        name, events, links, status, resource: in place of its own where given.
+        make: called once, on the thread that first asks for any of it; it must not raise.
     """
 
-    def __init__(
-        self,
-        span: ReadableSpan,
-        attributes: Mapping[str, Any],
-        *,
-        name: str | None = None,
-        events: Sequence[Event] | None = None,
-        links: Sequence[Link] | None = None,
-        status: Status | None = None,
-        resource: Resource | None = None,
-    ) -> None:
+    def __init__(self, span: ReadableSpan, make: Callable[[], Said]) -> None:
         super().__init__(
-            span.name if name is None else name,
+            "",
             span.context,
             span.parent,
-            span.resource if resource is None else resource,
-            attributes,
-            span.events if events is None else events,
-            span.links if links is None else links,
-            span.kind,
-            getattr(span, "_instrumentation_info", None),
-            span.status if status is None else status,
-            span.start_time,
-            span.end_time,
-            span.instrumentation_scope,
+            span.resource,
+            kind=span.kind,
+            instrumentation_info=getattr(span, "_instrumentation_info", None),
+            start_time=span.start_time,
+            end_time=span.end_time,
+            instrumentation_scope=span.instrumentation_scope,
         )
+        for name in _LATER:
+            del self.__dict__[name]
+        self._make: Callable[[], Said] | None = make
         self._dropped = span.dropped_attributes, span.dropped_events, span.dropped_links
+
+    def __getattr__(self, name: str) -> Any:
+        """For what is not there yet."""
+        if name not in _LATER:
+            raise AttributeError(name)
+        make = self._make
+        if make is not None:  # else another thread has just done it
+            self.__dict__.update(zip(_LATER, make(), strict=True))
+            self._make = None
+        return self.__dict__[name]
 
     @property
     def dropped_attributes(self) -> int:

@@ -104,7 +104,7 @@ def test_over_grpc_batches_fit_and_what_is_too_large_is_refused_here(
     tracers.get_tracer("app").start_span("too large", attributes=large(5)).end()
     began = time.monotonic()
     assert tracers.force_flush()  # the SDK says so whatever happens
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 8
     assert sorted(s.name for s in grpc_sink.spans) == [f"chat {n}" for n in range(7)]
     assert max(r.ByteSize() for r in grpc_sink.requests) <= 3 << 20
     counted = ours.recorder.stats()
@@ -136,7 +136,7 @@ def test_nobody_there(rec: Path, order: str, monkeypatch: pytest.MonkeyPatch, ca
     began = time.monotonic()
     for n in range(100):
         tracers.get_tracer("app").start_span(f"chat {n}", attributes=CHAT).end()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 20, "none of them waited for a time-out"
     tracers.shutdown()
     assert ours.recorder.stats()["spans_lost"] == 100 + (order == "behind")  # and the checkpoint
     (line,) = capfd.readouterr().err.splitlines()
@@ -172,7 +172,7 @@ def test_a_receiver_that_dies_midway_is_filled_up_by_export(
 
 
 def test_a_slow_receiver_does_not_slow_the_agent(rec: Path, sink: HttpSink) -> None:
-    sink.delay = 0.5
+    sink.delay = 1.0
     exporter = AgentRecSpanExporter(HttpExporter(f"{sink.url}/v1/traces"))
     ours = AgentRecSpanProcessor(rec, forward=[BatchSpanProcessor(exporter, schedule_delay_millis=1)])
     tracers = provider(ours)
@@ -183,7 +183,7 @@ def test_a_slow_receiver_does_not_slow_the_agent(rec: Path, sink: HttpSink) -> N
         span.end()
         longest = max(longest, time.monotonic() - began)
         time.sleep(0.001)
-    assert longest < 0.4
+    assert longest < 0.9
     tracers.shutdown()
     until(lambda: len(sink.spans) >= 201)
     assert len(list(read_nodes(rec))) == 200
