@@ -154,12 +154,11 @@ class Recorder:
         if self._closed:
             self._follow(then, span)
         elif self._deferred is not None:
-            if can_wait(span):
-                if not self._deferred.put(self._ended, span, then):
-                    self._follow(then, span)
-                return
-            self._deferred.drain(PATIENCE)
-            self._ended(span, then)
+            if not can_wait(span):
+                self._deferred.drain(PATIENCE)
+                self._ended(span, then)
+            elif not self._deferred.put(self._ended, span, then):
+                self._follow(then, span)
         elif self._tracker.foreign_ended(span):
             self._follow(then, span)
         elif on_event_loop() and is_slow(span) and self._background.put(partial(self._ended, span, then)):
@@ -303,9 +302,8 @@ class Recorder:
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait for records that were deferred; all others are in the kernel already. False when that took too long."""
         seconds = timeout_millis / 1000
-        done = self.drain(seconds)
-        done = (self._sessions is None or self._sessions.drain(seconds)) and done
-        return self.outlets.flush(seconds) and done
+        waits = [self.drain, *([self._sessions.drain] if self._sessions is not None else ()), self.outlets.flush]
+        return all([wait(seconds) for wait in waits])  # each of them
 
     def stats(self) -> dict[str, int]:
         """Counts since the start of this process: ``nodes`` (model and tool calls), ``records`` (journal events),
