@@ -303,7 +303,7 @@ class Recorder:
         """Wait for records that were deferred; all others are in the kernel already. False when that took too long."""
         seconds = timeout_millis / 1000
         waits = [self.drain, *([self._sessions.drain] if self._sessions is not None else ()), self.outlets.flush]
-        return all([wait(seconds) for wait in waits])  # each of them
+        return False not in [wait(seconds) for wait in waits]
 
     def stats(self) -> dict[str, int]:
         """Counts since the start of this process: ``nodes`` (model and tool calls), ``records`` (journal events),
