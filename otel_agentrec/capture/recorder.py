@@ -34,7 +34,6 @@ from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.journal import Journal
-from otel_agentrec.journal.process import own_path
 from otel_agentrec.records import IoCaptureSink
 from otel_agentrec.redaction import Redactor
 from otel_agentrec.settings import Settings, unknown_names
@@ -129,7 +128,6 @@ class Recorder:
             self.notices.once(f"unknown {name}", f"{name} is not a setting: {nearest}")
         RECORDERS.add(self)
         if settings.enabled:
-            own_path()  # what the program starts from now on stands below it
             handed.taken_by(self)
             if settings.wire or (settings.wire is None and way in WITH_WIRE):
                 self.guard.run("recording the wire", self.watch_wire)

@@ -91,6 +91,7 @@ class Journal:
         self._parent_stream: str | None = None
         self._sealed = False
         self._reset_locks()
+        own_path()  # what the process starts from now on stands below it
         _JOURNALS.add(self)
 
     def _reset_locks(self) -> None:
