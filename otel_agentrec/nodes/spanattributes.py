@@ -102,10 +102,10 @@ def _said(facts: Mapping[str, Json], header: Mapping[str, Json], besides: Contai
     out: dict[str, str] = {}
     for key, name in _TEXTS.items():
         if (value := facts.get(key)) is not None and name not in besides:
-            out[name] = text_of(value)
+            out[name] = text_of(_finished(value, facts) if key == "outputMessages" else value)
     answered = _TEXTS["outputMessages"]
     if facts.get("outputMessages") is None and facts.get("calls") and answered not in besides:
-        out[answered] = text_of([{"role": "assistant", "parts": _call_parts(facts["calls"])}])
+        out[answered] = text_of(_finished([{"role": "assistant", "parts": _call_parts(facts["calls"])}], facts))
     for key, name in _HEADER.items():
         said_there = key == "instructions" and _TEXTS["messages"] in besides  # viewers would show the prompt twice
         if (value := header.get(key)) is not None and name not in besides and not said_there:
@@ -182,6 +182,23 @@ def plain_value(value: Json) -> Value:
         if (len(kinds) == 1 and kinds <= {str, bool, float}) or (kinds == {int} and all(abs(i) < 2**63 for i in value)):
             return list(value)
     return text_of(value)
+
+
+def _finished(messages: Json, facts: Mapping[str, Json]) -> Json:
+    """Output messages with the ``finish_reason`` that the conventions require of each: empty where nobody told it.
+
+    Phoenix shows none of a step's output messages when one lacks it.
+    """
+    messages = _parsed(messages)
+    if not isinstance(messages, (list, tuple)):
+        return messages
+    reasons = list(facts.get("finishReasons") or ())
+    if len(reasons) != len(messages):  # one for the whole answer, which ends with its last message
+        reasons = [""] * (len(messages) - 1) + (reasons[-1:] or [""])
+    return [
+        {"finish_reason": reason, **message} if isinstance(message, Mapping) else message
+        for message, reason in zip(messages, reasons, strict=False)
+    ]
 
 
 def _call_parts(calls: Json) -> list[Json]:

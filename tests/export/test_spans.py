@@ -14,7 +14,7 @@ from otel_agentrec import ingest, read_nodes
 from otel_agentrec.export.spans import Exported
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.journal.stamps import stamp_of
-from otel_agentrec.nodes.spanattributes import text_of
+from otel_agentrec.nodes.spanattributes import attributes_of, text_of
 
 CORPUS = Path(__file__).parent.parent / "data" / "corpus"
 SCENARIOS = sorted(p for p in CORPUS.glob("*/*.expected.json") if list(p.parent.glob(f"{p.name[:-14]}.*.jsonl")))
@@ -100,3 +100,36 @@ def test_agents_and_tools_show_their_input_and_output(tmp_path: Path) -> None:
                     if attributes.get(f"{side}.mime_type") == "application/json":
                         json.loads(attributes[f"{side}.value"])
     assert shown["invoke_agent"] and shown["execute_tool"]
+
+
+def test_each_message_of_an_answer_says_why_it_ended(tmp_path: Path) -> None:
+    """The conventions require it, and a viewer that holds to them shows no answer without it."""
+    seen = set()
+    for expected in SCENARIOS[::40]:
+        for span in exported(recorded(expected, tmp_path / expected.parent.name / expected.name)):
+            attributes = dict(span.attributes or {})
+            if attributes["gen_ai.operation.name"] != "chat" or "gen_ai.output.messages" not in attributes:
+                continue
+            messages = json.loads(str(attributes["gen_ai.output.messages"]))
+            told = attributes.get("gen_ai.response.finish_reasons")
+            assert [m["finish_reason"] for m in messages if m["finish_reason"]] == list(told or ())[-len(messages) :]
+            seen.add(told is None)
+    assert False in seen
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        (["stop", "length"], ["stop", "length"]),
+        (["stop"], ["", "stop"]),
+        (["a", "b", "c"], ["", "c"]),
+        ([], ["", ""]),
+        (None, ["", ""]),
+    ],
+)
+def test_reasons_go_to_the_messages_they_are_of(told: list[str] | None, shown: list[str]) -> None:
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": text}]} for text in ("one", "two")]
+    facts = {"outputMessages": said, "finishReasons": told}
+    messages = json.loads(str(attributes_of("MODEL", facts, {}, None)["gen_ai.output.messages"]))
+    assert [m.pop("finish_reason") for m in messages] == shown
+    assert messages == said
