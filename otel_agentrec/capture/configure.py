@@ -217,7 +217,8 @@ def attach_to_providers(recorder: Recorder, way: str, forward: Sequence[SpanProc
 
         _logs.set_logger_provider(LoggerProvider())
         logger_provider = _logs.get_logger_provider()
-    attach(recorder, logger_provider, way)
+    # a way that brings processors to forward to has its use, also where the records come by another one
+    attach(recorder, logger_provider, None if forward else way)
 
 
 def show_log(level: str | None) -> None:

@@ -256,7 +256,7 @@ class Recorder:
 
     def _start(self, span: Any, processor: object) -> None:
         is_new = self._tracker.started(span, processor, self._abandoned)
-        if not is_new and getattr(processor, "forwarder", None) is None:
+        if not is_new and not any(getattr(one, "forwarder", None) for one in tuple(self._attached.values())):
             self.notices.once("twice", f"already recording through {self.way}: the second processor changes nothing")
 
     def _span_abandoned(self, key: Key) -> None:

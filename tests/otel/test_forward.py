@@ -129,6 +129,7 @@ def test_a_program_that_forwards_itself(shell: Shell, sink: HttpSink, how: str, 
     argv = [sys.executable, str(shell.path / "own.py")]
     done = shell.run(*argv) if launcher else shell.plain(*argv)
     check(shell, sink, done)
+    assert "changes nothing" not in done.stderr, "it forwards"
     checkpoint = sink.named("agentrec.checkpoint")[-1]
     held = lines(shell.rec)
     assert held[checkpoint["agentrec.stream"], checkpoint["agentrec.size"] - 1]["hash"] == checkpoint["agentrec.hash"]
