@@ -19,8 +19,17 @@ from tests.servers.program import running
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 SIZE = "1400,800"
 MOST_BYTES = 150_000
-QUIET = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
---disable-component-update --disable-sync --hide-scrollbars""".split()
+QUIET = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+]
 PATIENCE_MS = 15_000
 """Of the page's own clock, which runs as fast as it can: for what its scripts fetch and draw."""
 
