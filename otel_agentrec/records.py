@@ -84,7 +84,8 @@ class NodeIoRecord:
     ``input_tokens`` includes cached ones, ``output_tokens`` includes reasoning where the provider says so.
 
     ``inputs`` of a MODEL is ``{model, messages, systemInstructions, tools, parameters}`` in the message schema of the
-    OTel GenAI semantic conventions; of a TOOL ``{name, arguments, callId}``. ``outputs`` of a MODEL is the provider's raw
+    OTel GenAI semantic conventions; of a TOOL ``{name, arguments, callId}``. In a record that a person makes they may be the
+    objects themselves (``AgentPrompt``, ``AgentToolCall``). ``outputs`` of a MODEL is the provider's raw
     payload where it is known, else the normalised output messages; of a TOOL the result, parsed when it is JSON.
 
     Not given, ``record_id`` is made of the span's ids, or random without a span; ``node_id`` of run, turn, step and call.
@@ -163,7 +164,9 @@ class NodeIoRecord:
             value = getattr(self, name)
             if isinstance(value, NodeType):
                 value = value.value
-            elif isinstance(value, JournalRef):
+            elif hasattr(
+                value, "to_json"
+            ):  # its place in the journal; an AgentPrompt, AgentToolCall or AgentToolResult
                 value = value.to_json()
             out[key] = value
         return out

@@ -144,6 +144,8 @@ class NodeReplayer:
         self._trust(record)
         _whole([record.outputs, record.error], record, "result")
         call, outputs = _call_of(record), record.outputs
+        if isinstance(outputs, AgentToolResult):
+            outputs = outputs.to_json()
         if _is_result(outputs, call.name):
             held = AgentToolResult.from_json({"name": call.name, **outputs})
             return held if held.call_id is not None else replace(held, call_id=call.call_id)
@@ -251,6 +253,8 @@ def _whole(value: Json, record: NodeIoRecord, what: str) -> None:
 
 
 def _call_of(record: NodeIoRecord) -> AgentToolCall:
+    if isinstance(record.inputs, AgentToolCall):
+        return record.inputs
     inputs = record.inputs if isinstance(record.inputs, Mapping) else {}
     name = inputs.get("name") or record.tool_name or ""
     return AgentToolCall(name, inputs.get("arguments"), inputs.get("callId") or record.tool_call_id)

@@ -444,3 +444,24 @@ def test_the_pieces_of_a_stream_come_back_from_the_wire(tmp_path: Path, api: str
     assert heard == [replace(chunk, replayed=True) for chunk in live]
     assert (again.tool_calls, again.output_text) == (result.tool_calls, result.output_text)
     assert NodeReplayer().replay_model_mock(record).chunks is None, "without the recording nobody knows them"
+
+
+@pytest.mark.parametrize("reloaded", [False, True])
+def test_records_of_the_objects_themselves_are_replayed_from_memory_and_from_disk(
+    tmp_path: Path, reloaded: bool
+) -> None:
+    prompt = AgentPrompt(model="m", items=[{"role": "user", "content": "q"}], temperature=0.5)
+    call = AgentToolCall("pay", {"cents": 5}, "c1")
+    result = AgentToolResult("pay", "c1", "paid", trace={"bank": "b"})
+    model = NodeIoRecord(node_type=NodeType.MODEL, inputs=prompt, output_text="yes ")
+    tool = NodeIoRecord(node_type=NodeType.TOOL, inputs=call, outputs=result)
+    if reloaded:
+        sink = JsonlIoCaptureSink(tmp_path / "nodes.jsonl")
+        sink.capture(model)
+        sink.capture(tool)
+        model, tool = JsonlIoCaptureSink.load(sink.path)
+    replayer = NodeReplayer()
+    assert replayer.prompt(model) == prompt
+    assert replayer.replay_model_mock(model).output_text == "yes "
+    assert replayer.replay_tool_mock(tool) == result
+    assert replayer.replay_tool_live(tool, lambda asked: asked.arguments).output == {"cents": 5}
