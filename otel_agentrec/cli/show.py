@@ -24,18 +24,28 @@ __all__ = ["choose", "command", "print_run"]
     examples="""
     otel-agentrec show agentrec
     otel-agentrec show agentrec 4bf92f35
+    otel-agentrec show agentrec --follow
     otel-agentrec show agentrec --json
     """
 )
 @recording_argument
 @click.argument("run", metavar="[RUN]", required=False)
+@click.option("--follow", is_flag=True, help="Print each call as soon as it has ended, while the program still runs.")
 @json_option
-def command(recording: str, run: str | None, as_json: bool) -> None:
+def command(recording: str, run: str | None, follow: bool, as_json: bool) -> None:
     """Show a run as a timeline: turns, their steps, and the model and tool calls of each.
 
     RUN is a run's id or the beginning of it, as `runs` lists them. Without RUN it is the newest one.
     With --json the same as one object; what was said is in `nodes --json`.
+
+    With --follow RUN is printed call by call until it has ended; without RUN the newest one and all that come after it,
+    until Ctrl-C. With --json one call per line then.
     """
+    if follow:
+        from otel_agentrec.cli.following import follow as follow_runs
+
+        follow_runs(recording, choose(recording, run)[1].id if run is not None else None, as_json=as_json)
+        return
     from otel_agentrec.cli.terminal import console, print_json
     from otel_agentrec.cli.timeline import turns_json
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from otel_agentrec.nodes.runs import Run
 
-__all__ = ["CONTENTS", "Turn", "tree", "turns", "turns_json"]
+__all__ = ["CONTENTS", "Turn", "brief", "headline", "line", "tree", "turns", "turns_json"]
 
 Json = Any
 T = TypeVar("T")
@@ -73,14 +73,28 @@ def turns(records: Iterable[NodeIoRecord], make: Callable[[NodeIoRecord], T]) ->
 
 def turns_json(records: Iterable[NodeIoRecord]) -> list[dict[str, Json]]:
     """``[{turnId, steps: [{step, nodes: [record without its contents]}]}]``."""
-
-    def brief(record: NodeIoRecord) -> dict[str, Json]:
-        return {key: value for key, value in record.to_json().items() if key not in CONTENTS}
-
     return [
         {"turnId": turn.id, "steps": [{"step": step, "nodes": nodes} for step, nodes in turn.steps]}
         for turn in turns(records, brief)
     ]
+
+
+def brief(record: NodeIoRecord) -> dict[str, Json]:
+    """A record without its contents."""
+    return {key: value for key, value in record.to_json().items() if key not in CONTENTS}
+
+
+def line(run: Run, record: NodeIoRecord) -> Text:
+    """A call on a line of its own, with its step."""
+    from rich.text import Text
+
+    at = "" if record.step is None else f"step {record.step}"
+    return Text.assemble((f"  {at:8}", "dim"), *_kind_and_name(record.node_type, _name(record), 0), _rest(run, record))
+
+
+def _kind_and_name(kind: NodeType, name: str, room: int) -> tuple[tuple[str, str], tuple[str, str]]:
+    style = "magenta" if kind is NodeType.TOOL else "blue"
+    return (f"{kind.value.lower():5} ", style), (f"{name:{room}}", "bold")
 
 
 def tree(run: Run, records: Iterable[NodeIoRecord]) -> Tree:
@@ -88,7 +102,7 @@ def tree(run: Run, records: Iterable[NodeIoRecord]) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
-    root = Tree(_headline(run), guide_style="dim")
+    root = Tree(headline(run), guide_style="dim")
     found = turns(records, lambda record: (record.node_type, _name(record), _rest(run, record)))
     names = [len(name) for turn in found for _, calls in turn.steps for _, name, _ in calls]
     room = max((length for length in names if length <= NAME), default=0)
@@ -97,12 +111,12 @@ def tree(run: Run, records: Iterable[NodeIoRecord]) -> Tree:
         for step, calls in turn.steps:
             branch = at if step is None else at.add(Text(f"step {step}", style="dim"))
             for kind, name, rest in calls:
-                style = "magenta" if kind is NodeType.TOOL else "blue"
-                branch.add(Text.assemble((f"{kind.value.lower():5} ", style), (f"{name:{room}}", "bold"), rest))
+                branch.add(Text.assemble(*_kind_and_name(kind, name, room), rest))
     return root
 
 
-def _headline(run: Run) -> Text:
+def headline(run: Run) -> Text:
+    """What a run is: id, agent, session, status, times, calls, tokens."""
     from rich.text import Text
 
     parts: list[tuple[str, str]] = [("run ", ""), (plain(run.id, 64), "bold")]
