@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
@@ -41,7 +41,7 @@ class RecordingSpanExporter(SpanExporter):
         self.recorder = _recorder(self, path, settings)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        done = self.recorder is None or self.recorder.guard.run("export", _told, self.recorder.exports.spans, spans)
+        done = self.recorder is None or self.recorder.guard.run("export", _told, self.recorder, "spans", spans)
         return SpanExportResult.SUCCESS if done else SpanExportResult.FAILURE
 
     def shutdown(self) -> None:
@@ -59,7 +59,7 @@ class RecordingLogExporter(LogRecordExporter):
         self.recorder = _recorder(self, path, settings)
 
     def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
-        done = self.recorder is None or self.recorder.guard.run("export", _told, self.recorder.exports.logs, batch)
+        done = self.recorder is None or self.recorder.guard.run("export", _told, self.recorder, "logs", batch)
         return LogRecordExportResult.SUCCESS if done else LogRecordExportResult.FAILURE
 
     def shutdown(self) -> None:
@@ -97,23 +97,29 @@ class AgentRecSpanExporter(SpanExporter):
                 self._out = _plain_exporter()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        if not spans:
-            return SpanExportResult.SUCCESS
-        try:
-            return self._out.export(spans) if self._out is not None else SpanExportResult.FAILURE
-        except Exception as error:
-            say(f"spans did not go out: {type(error).__name__}: {error}")
+        if self._out is None:
             return SpanExportResult.FAILURE
+        return cast(SpanExportResult, _guarded("export", SpanExportResult.FAILURE, self._out, "export", spans))
 
     def shutdown(self) -> None:
-        try:
-            if self._out is not None:
-                self._out.shutdown()
-        except Exception as error:
-            say(f"the exporter agentrec_otlp did not end well: {error}")
+        _guarded("shutdown", None, self._out, "shutdown")
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return True
+        return bool(_guarded("force_flush", False, self._out, "force_flush", timeout_millis))
+
+
+def _guarded(where: str, fallback: Any, owner: Any, name: str, *args: Any) -> Any:
+    """What the method gives; what it raises is counted and told of once."""
+    try:
+        return fallback if owner is None else getattr(owner, name)(*args)
+    except Exception as error:
+        try:
+            from otel_agentrec.capture.guard import PROCESS
+
+            PROCESS.swallow(f"agentrec_otlp's {where}", error)
+        except Exception:
+            pass
+        return fallback
 
 
 def _plain_exporter() -> SpanExporter | None:
@@ -141,6 +147,6 @@ def _recorder(exporter: object, path: str | os.PathLike[str] | None, settings: d
         return None
 
 
-def _told(tell: Any, batch: Sequence[Any]) -> bool:
-    tell(batch)
+def _told(recorder: Recorder, what: str, batch: Sequence[Any]) -> bool:
+    getattr(recorder.exports, what)(batch)
     return True

@@ -17,7 +17,7 @@ from otel_agentrec.capture.forward.exporters import asked_timeout, protocol_of_e
 from otel_agentrec.capture.forward.forwarder import Stamper
 from otel_agentrec.capture.forward.sending import BATCH_BYTES, GRPC_LIMIT, Away, Delivery, batches, deliver, shorter
 from otel_agentrec.capture.forward.stamped import StampedSpan
-from otel_agentrec.capture.guard import PROCESS, Guard
+from otel_agentrec.capture.guard import PROCESS, Guard, guarded
 from otel_agentrec.capture.recorder import RECORDERS, Recorder
 from otel_agentrec.capture.recorders import gate_of_process, recorder_in_use
 from otel_agentrec.journal.stamps import stamp_of
@@ -40,6 +40,7 @@ class StampingExporter(SpanExporter):
     """
 
     def __init__(self, inner: SpanExporter, most_bytes: int | None = None) -> None:
+        self.guard = PROCESS
         self._inner = inner
         self._protocol = protocol_of_exporter(inner)
         self._most = most_bytes or BATCH_BYTES[self._protocol]
@@ -52,6 +53,7 @@ class StampingExporter(SpanExporter):
         self._unrecorded = Stamper(sealed.SealedSpans(), gate_of_process(), True, PROCESS)
         sealed.want_all()
 
+    @guarded("an export of spans", fallback=SpanExportResult.FAILURE)
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         if not spans:
             return SpanExportResult.SUCCESS
@@ -64,9 +66,11 @@ class StampingExporter(SpanExporter):
             lost += self._send(batch)
         return SpanExportResult.FAILURE if lost or None in ready else SpanExportResult.SUCCESS
 
+    @guarded("force_flush", fallback=False)
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         return self._inner.force_flush(timeout_millis)
 
+    @guarded("shutdown")
     def shutdown(self) -> None:
         self._inner.shutdown()
 
