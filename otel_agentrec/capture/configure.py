@@ -41,7 +41,7 @@ _configured: Recorder | None = None
 def configure(
     path: str | os.PathLike[str] | None = None,
     *,
-    sinks: Iterable[IoCaptureSink] = (),
+    sinks: Iterable[IoCaptureSink | str] = (),
     listeners: Iterable[Any] = (),
     resume_cache: FedCache | None = None,
     durability: str | None = None,
@@ -70,7 +70,7 @@ def configure(
 
     Args:
         path: the recording directory; default ``OTEL_AGENTREC_PATH``.
-        sinks: receive node records.
+        sinks: receive node records; or names of them, as in ``OTEL_AGENTREC_SINKS``.
         listeners: receive the events of every ``agent_run`` of this process.
         resume_cache: a ``ResumeCache`` that is fed with what is recorded.
         redact: rules that take secrets out of what is recorded: see ``Redactor.from_setting``.

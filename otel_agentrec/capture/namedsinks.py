@@ -17,16 +17,13 @@ __all__ = ["names_of", "sinks_of"]
 _CALLABLE = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*):([^\W\d]\w*(?:\.[^\W\d]\w*)*)")
 
 
-def sinks_of(names: Iterable[str]) -> list[IoCaptureSink]:
-    """The sinks of the setting ``sinks``: ``module:callable`` is called and gives one, anything else is a file.
+def sinks_of(sinks: Iterable[IoCaptureSink | str]) -> list[IoCaptureSink]:
+    """The sinks themselves; of the names among them, ``module:callable`` is called and gives one, any other is a file.
 
     Raises:
         ConfigurationError: the callable can't be imported or fails, or what it gives is no sink.
     """
-    return [
-        _made(*named.groups()) if (named := _CALLABLE.fullmatch(name)) else JsonlIoCaptureSink(Path(name).absolute())
-        for name in names
-    ]
+    return [_named(sink) if isinstance(sink, str) else sink for sink in sinks]
 
 
 def names_of(sinks: Iterable[object]) -> list[str]:
@@ -36,8 +33,11 @@ def names_of(sinks: Iterable[object]) -> list[str]:
     ]
 
 
-def _made(module: str, attribute: str) -> IoCaptureSink:
-    name = f"{module}:{attribute}"
+def _named(name: str) -> IoCaptureSink:
+    parts = _CALLABLE.fullmatch(name)
+    if parts is None:
+        return JsonlIoCaptureSink(Path(name).absolute())
+    module, attribute = parts.groups()
     try:
         make: Any = importlib.import_module(module)
         for part in attribute.split("."):

@@ -29,7 +29,7 @@ class AgentRecSpanProcessor(SpanProcessor):
 
     Args:
         path: the recording directory; default ``OTEL_AGENTREC_PATH``.
-        sinks: receive node records.
+        sinks: receive node records; or names of them, as in ``OTEL_AGENTREC_SINKS``.
         resume_cache: a ``ResumeCache`` that is fed with what is recorded.
         forward: processors that get every span of this one once its event is written, with its stamp; such as
             ``[BatchSpanProcessor(OTLPSpanExporter())]``, which then stands nowhere else.
@@ -43,7 +43,7 @@ class AgentRecSpanProcessor(SpanProcessor):
         self,
         path: str | os.PathLike[str] | None = None,
         *,
-        sinks: Iterable[IoCaptureSink] = (),
+        sinks: Iterable[IoCaptureSink | str] = (),
         resume_cache: FedCache | None = None,
         recorder: Recorder | None = None,
         forward: Iterable[SpanProcessor] = (),

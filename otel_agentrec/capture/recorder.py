@@ -69,7 +69,7 @@ class Recorder:
         self,
         settings: Settings,
         *,
-        sinks: Iterable[IoCaptureSink] = (),
+        sinks: Iterable[IoCaptureSink | str] = (),
         way: str = CONFIGURE,
         from_outside: bool | None = None,
     ) -> None:
@@ -324,8 +324,8 @@ class Recorder:
         """What everything passes that is written or handed to sinks."""
         return self._journal.gate
 
-    def add_sinks(self, sinks: Iterable[IoCaptureSink]) -> None:
-        new = list(sinks)
+    def add_sinks(self, sinks: Iterable[IoCaptureSink | str]) -> None:
+        new = sinks_of(sinks)
         if new:
             self._teller = self._teller or SinkTeller((), self.guard, self.gate)
             self._teller.sinks.extend(new)

@@ -31,7 +31,7 @@ _LOCK = threading.Lock()
 
 
 def recorder_at(
-    settings: Settings, *, sinks: Iterable[IoCaptureSink] = (), way: str, from_outside: bool | None = None
+    settings: Settings, *, sinks: Iterable[IoCaptureSink | str] = (), way: str, from_outside: bool | None = None
 ) -> Recorder:
     """The recorder of this process for a path: the one that is there and not closed, else a new one.
 

@@ -48,6 +48,13 @@ def test_sinks_are_named_in_the_environment_and_in_the_recording(
     assert opened.payload["sinks"] == [f"JsonlIoCaptureSink {tmp_path}/nodes.jsonl", "InMemoryIoCaptureSink"]
 
 
+def test_a_sink_may_be_given_by_name_in_the_program_too(tmp_path: Path) -> None:
+    kept = InMemoryIoCaptureSink()
+    made = sinks_of([kept, f"{tmp_path}/nodes.jsonl"])
+    assert made[0] is kept
+    assert isinstance(made[1], JsonlIoCaptureSink)
+
+
 @pytest.mark.parametrize(
     ("name", "what"),
     [("no_such_module:make", "No module"), (f"{__name__}:nothing", "nothing"), ("os:getpid", "no sink")],
