@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from otel_agentrec.intercept.unknown import Outcome, UnknownEffect
     from otel_agentrec.journal.chain import ChainVerification, HashChainedEventLog, InMemoryEventLog, Link
     from otel_agentrec.journal.draft import NewEvent
+    from otel_agentrec.journal.memory import InMemoryEventStore
     from otel_agentrec.journal.reader import Recording, read_events
     from otel_agentrec.journal.sqlstore import SqlEventStore
     from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
@@ -129,6 +130,7 @@ _ROOMS = {
     "export.kept.verify": ["verify"],
     "journal.chain": ["ChainVerification", "HashChainedEventLog", "InMemoryEventLog", "Link"],
     "journal.draft": ["NewEvent"],
+    "journal.memory": ["InMemoryEventStore"],
     "journal.reader": ["Recording", "read_events"],
     "capture.recorder": ["Recorder"],
     "intercept.transports": ["AgentRecTransport", "AsyncAgentRecTransport"],
@@ -209,6 +211,7 @@ __all__ = [
     "FileEventStore",
     "HashChainedEventLog",
     "InMemoryEventLog",
+    "InMemoryEventStore",
     "InMemoryIoCaptureSink",
     "IngestReport",
     "IoCaptureSink",

@@ -18,7 +18,7 @@ from otel_agentrec.journal.chain import GENESIS, seal, split
 from otel_agentrec.journal.draft import NewEvent, SealedAt
 from otel_agentrec.journal.events import FORMAT, Event
 from otel_agentrec.journal.gate import Gate
-from otel_agentrec.journal.store import SequenceConflict, check_name
+from otel_agentrec.journal.store import Appendable, SequenceConflict, check_name, new_events
 from otel_agentrec.journal.times import now
 from otel_agentrec.redaction import Redactor
 
@@ -39,7 +39,7 @@ class InMemoryEventStore:
     def append(
         self,
         stream: str,
-        events: Sequence[NewEvent],
+        events: Sequence[Appendable],
         expected_seq: int | None = None,
         *,
         opened: Mapping[str, Any] | None = None,
@@ -58,7 +58,7 @@ class InMemoryEventStore:
             added: list[bytes] = []
             done: list[SealedAt] = []
             prev = _hash(lines[-1]) if lines else GENESIS
-            for event in [*new, *events]:
+            for event in [*new, *new_events(events)]:
                 seq = size + len(added)
                 ts, mono = now()
                 ts = ts if event.ts is None else event.ts

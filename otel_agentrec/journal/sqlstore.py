@@ -31,7 +31,7 @@ from otel_agentrec.journal.journal import make_directory
 from otel_agentrec.journal.lists import ListCache
 from otel_agentrec.journal.reader import event_of
 from otel_agentrec.journal.resolve import Resolver
-from otel_agentrec.journal.store import SequenceConflict, check_name, plain
+from otel_agentrec.journal.store import Appendable, SequenceConflict, check_name, new_events, plain
 from otel_agentrec.journal.times import now
 from otel_agentrec.redaction import Redactor
 
@@ -91,13 +91,13 @@ class SqlEventStore:
     def append(
         self,
         stream: str,
-        events: Sequence[NewEvent],
+        events: Sequence[Appendable],
         expected_seq: int | None = None,
         *,
         opened: Mapping[str, Any] | None = None,
     ) -> list[SealedAt]:
         check_name(stream)
-        drafts = [(event, self._draft(event)) for event in events]  # before anything is locked
+        drafts = [(event, self._draft(event)) for event in new_events(events)]  # before anything is locked
         with self._database.writing() as connection:
             head = self._head(connection, stream)
             size, prev = head or (0, GENESIS)

@@ -8,15 +8,15 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from otel_agentrec.errors import AgentRecError, RecordingNotFound, UsageError
+from otel_agentrec.errors import AgentRecError, EventInvalid, RecordingNotFound, UsageError
 from otel_agentrec.journal.canonical import denormalise
-from otel_agentrec.journal.draft import NewEvent, SealedAt
-from otel_agentrec.journal.events import Event
+from otel_agentrec.journal.draft import Envelope, NewEvent, SealedAt
+from otel_agentrec.journal.events import Event, Payload
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.index import Index, opening_payload
 from otel_agentrec.journal.named import NamedStream, read_tail
@@ -24,7 +24,10 @@ from otel_agentrec.journal.reader import Resolver, StreamFile
 from otel_agentrec.journal.wholefile import replace_file
 from otel_agentrec.redaction import Redactor
 
-__all__ = ["EventStore", "FileEventStore", "SequenceConflict", "check_name", "plain"]
+__all__ = ["Appendable", "EventStore", "FileEventStore", "SequenceConflict", "check_name", "new_events", "plain"]
+
+Appendable = NewEvent | Payload | Mapping[str, Any]
+"""An event that a store takes: as it is, as a typed payload, or as ``{type, payload}`` with what else an event may say."""
 
 _NAME = re.compile(r"[A-Za-z0-9_%~-][A-Za-z0-9._%~-]*(/[A-Za-z0-9_%~-][A-Za-z0-9._%~-]*)*")
 LOCK_WAIT = 5.0
@@ -41,6 +44,31 @@ def plain(event: Event, resolver: Resolver) -> Event:
     payload: dict[str, Any] = denormalise(resolver.resolve(event))
     run, session, turn = (denormalise(value) for value in (event.run, event.session, event.turn))
     return dataclasses.replace(event, payload=payload, run=run, session=session, turn=turn)
+
+
+def new_events(events: Iterable[Appendable]) -> list[NewEvent]:
+    """Events as a store writes them.
+
+    Raises:
+        EventInvalid: one is none of the forms that can be appended.
+    """
+    return [event if isinstance(event, NewEvent) else _new(event) for event in events]
+
+
+def _new(event: Payload | Mapping[str, Any]) -> NewEvent:
+    if isinstance(event, Payload):
+        return NewEvent(event.event_type, event.to_json())
+    type_, payload = (event.get("type"), event.get("payload", {})) if isinstance(event, Mapping) else (None, None)
+    if not isinstance(type_, str) or not isinstance(payload, Mapping):
+        raise EventInvalid(f"{event!r} is no event", 'give {"type": "...", "payload": {...}}')
+    if odd := sorted(map(str, event.keys() - {"type", "payload", "id", *_WHERE})):
+        raise EventInvalid(
+            f"{type_} says {odd[0]!r}, which is not its own to say", f"may be given: id, {', '.join(_WHERE)}"
+        )
+    return NewEvent(type_, dict(payload), Envelope(**{k: event[k] for k in _WHERE if k in event}), event.get("id"))
+
+
+_WHERE = ("run", "session", "turn", "step", "trace")
 
 
 class SequenceConflict(AgentRecError):
@@ -60,7 +88,7 @@ class EventStore(Protocol):
     def append(
         self,
         stream: str,
-        events: Sequence[NewEvent],
+        events: Sequence[Appendable],
         expected_seq: int | None = None,
         *,
         opened: Mapping[str, Any] | None = None,
@@ -68,11 +96,13 @@ class EventStore(Protocol):
         """Append events, all or none.
 
         Args:
+            events: new events; typed payloads; or ``{"type": ..., "payload": {...}}``.
             expected_seq: the seq that the first event shall get (0 or 1: the stream is new); None: wherever the end is.
             opened: further keys of STREAM_OPENED, if this opens the stream.
 
         Raises:
             SequenceConflict: the stream's end is elsewhere.
+            EventInvalid: something given is no event.
         """
         ...
 
@@ -111,12 +141,12 @@ class FileEventStore:
     def append(
         self,
         stream: str,
-        events: Sequence[NewEvent],
+        events: Sequence[Appendable],
         expected_seq: int | None = None,
         *,
         opened: Mapping[str, Any] | None = None,
     ) -> list[SealedAt]:
-        path = self._path(stream)
+        path, new = self._path(stream), new_events(events)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with NamedStream(path, stream, content=True, wait=LOCK_WAIT, gate=self._gate) as named:
             size = named.tail.size
@@ -124,7 +154,7 @@ class FileEventStore:
                 raise SequenceConflict(stream, expected_seq, size)
             if not size:
                 self._open(named, opened or {})
-            return named.append(events)
+            return named.append(new)
 
     def _open(self, named: NamedStream, opened: Mapping[str, Any]) -> None:
         with Index(self.directory, self._origin).opening() as opening:

@@ -7,14 +7,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otel_agentrec.audit.verify import verify
-from otel_agentrec.errors import UsageError
+from otel_agentrec.errors import EventInvalid, UsageError
 from otel_agentrec.journal.draft import Envelope, NewEvent
+from otel_agentrec.journal.events.run import FinalOutput
 from otel_agentrec.journal.memory import InMemoryEventStore
 from otel_agentrec.journal.sqlstore import SqlEventStore
 from otel_agentrec.journal.store import EventStore, FileEventStore, SequenceConflict
@@ -44,6 +46,23 @@ def test_events_come_back_with_their_content(store: EventStore) -> None:
     assert [e.payload["output"] for e in events[1:]] == ["one", "two"]
     assert [e.hash for e in events[1:]] == [d.hash for d in done]
     assert [e.seq for e in store.read("sessions/s", 2)] == [2]
+
+
+def test_an_event_may_be_given_as_an_object_or_typed(store: EventStore) -> None:
+    given = {"type": "FINAL_OUTPUT", "payload": {"output": "one"}, "session": "s", "run": "r"}
+    store.append("sessions/s", [given, FinalOutput("two"), said("three")])
+    events = list(store.read("sessions/s", 1))
+    assert [e.payload["output"] for e in events] == ["one", "two", "three"]
+    assert [(e.session, e.run) for e in events] == [("s", "r"), (None, None), (None, None)]
+
+
+@pytest.mark.parametrize(
+    "event", ["FINAL_OUTPUT", {"payload": {}}, {"type": "X", "payload": []}, {"type": "X", "seq": 5}]
+)
+def test_what_is_no_event_is_not_appended(store: EventStore, event: Any) -> None:
+    with pytest.raises(EventInvalid):
+        store.append("a", [said("x"), event])
+    assert store.head("a") is None
 
 
 def test_head_and_streams_tell_what_is_there(store: EventStore) -> None:
