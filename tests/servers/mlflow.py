@@ -22,6 +22,8 @@ Json = Any
 class MLflow(Program):
     """Made but not started; the first one ever installs it, which takes minutes."""
 
+    has_children = True
+
     def __init__(self, directory: Path) -> None:
         self.python = environments.python_with(REQUIREMENTS)
         (self.port,) = free_ports(1)
@@ -30,7 +32,8 @@ class MLflow(Program):
         stores += ["--default-artifact-root", str(directory / "artifacts")]
         # its own programs start others by name
         path = f"{self.python.parent}:{environments.environment().get('PATH', '')}"
-        self._variables = environments.environment(PYTHONPATH="", PATH=path, MLFLOW_DISABLE_TELEMETRY="true")
+        own = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        self._variables = environments.environment(PYTHONPATH="", PATH=path, **own)
         super().__init__(directory, [str(self.python), "-m", "mlflow", *server, *stores], self._variables)
 
     @property

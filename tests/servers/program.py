@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
 import subprocess
 import time
@@ -36,6 +38,9 @@ def get(url: str, timeout: float = 10.0) -> bytes:
 
 class Program:
     """A subclass says what :meth:`is_healthy`; ``directory`` is where it works and where ``log`` is."""
+
+    has_children = False
+    """It starts programs of its own, which do not end with it unless they are told."""
 
     def __init__(self, directory: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -72,6 +77,7 @@ class Program:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                start_new_session=self.has_children,
             )
         until = time.monotonic() + START_WAIT
         while not self._answers():
@@ -89,14 +95,17 @@ class Program:
     def kill(self) -> None:
         """``kill -9``, and its end awaited."""
         if self._process is not None and self._process.poll() is None:
-            self._process.kill()
+            self._tell(signal.SIGKILL)
             self._process.wait(STOP_WAIT)
+
+    def _tell(self, what: signal.Signals) -> None:
+        os.killpg(self.pid, what) if self.has_children else os.kill(self.pid, what)
 
     def stop(self) -> None:
         """Ends it in good order, so that it delivers what it holds; does nothing when it does not run."""
         if self._process is None or self._process.poll() is not None:
             return
-        self._process.terminate()
+        self._tell(signal.SIGTERM)
         try:
             self._process.wait(STOP_WAIT)
         except subprocess.TimeoutExpired:
