@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 from examples import environments
 from tests.servers.program import Program, free_ports, get
@@ -22,6 +23,8 @@ Json = Any
 
 class Phoenix(Program):
     """Made but not started; the first one ever installs it, which takes minutes. What it is sent stays in ``directory``."""
+
+    start_wait = 600.0  # the first start has yet to compile what it imports
 
     def __init__(self, directory: Path) -> None:
         python = environments.python_with(REQUIREMENTS)
@@ -61,6 +64,19 @@ class Phoenix(Program):
     def project_id(self, project: str = "default") -> str:
         """What the addresses of its pages call a project."""
         return str(json.loads(get(f"{self.url}/v1/projects/{quote(project)}"))["data"]["id"])
+
+    def found(self, condition: str, project: str = "default") -> set[str]:
+        """Ids of the spans that its pages show when this is typed into their field for filters."""
+        query = (
+            "query($id: ID!, $condition: String!) { node(id: $id) { ... on Project "
+            "{ spans(first: 1000, filterCondition: $condition) { edges { node { spanId } } } } } }"
+        )
+        asked = {"query": query, "variables": {"id": self.project_id(project), "condition": condition}}
+        request = Request(f"{self.url}/graphql", json.dumps(asked).encode(), {"Content-Type": "application/json"})
+        with urlopen(request, timeout=30) as answer:
+            told = json.load(answer)
+        assert not told.get("errors"), told
+        return {edge["node"]["spanId"] for edge in told["data"]["node"]["spans"]["edges"]}
 
     def wait_for(self, count: int, project: str = "default", seconds: float = 60.0) -> list[dict[str, Json]]:
         """The spans of a project once there are at least ``count``.

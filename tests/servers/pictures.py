@@ -14,7 +14,6 @@ from pathlib import Path
 from otel_agentrec.demo import stage
 from tests.servers.feeding import export
 from tests.servers.phoenix import Phoenix
-from tests.servers.program import running
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 SIZE = "1400,800"
@@ -55,7 +54,8 @@ def picture(url: str, file: Path, size: str = SIZE) -> None:
 def of_phoenix(recording: Path, scratch: Path, out: Path) -> None:
     """A run with its agent chosen, and with its first model call, which asks for two tools."""
     phoenix = Phoenix(scratch / "phoenix")
-    with running(phoenix):
+    phoenix.start()
+    try:
         spans = phoenix.wait_for(export(recording, phoenix.url))
         spans.sort(key=lambda span: str(span["start_time"]))
         page = f"{phoenix.url}/projects/{phoenix.project_id()}"
@@ -64,6 +64,8 @@ def of_phoenix(recording: Path, scratch: Path, out: Path) -> None:
         asks, *_ = [span for span in spans if span["span_kind"] == "LLM"]
         picture(trace + root["id"], out / "phoenix-run.png")
         picture(trace + asks["id"], out / "phoenix-model.png", "1300,1130")
+    finally:
+        phoenix.stop()
 
 
 def main(out: Path) -> None:

@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-START_WAIT, STOP_WAIT = 120.0, 30.0
+STOP_WAIT = 30.0
 
 
 def free_ports(count: int) -> list[int]:
@@ -41,6 +41,8 @@ class Program:
 
     has_children = False
     """It starts programs of its own, which do not end with it unless they are told."""
+    start_wait = 120.0
+    """Seconds that its start may take."""
 
     def __init__(self, directory: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -67,7 +69,7 @@ class Program:
         """Returns once it is healthy.
 
         Raises:
-            RuntimeError: it ended, or was not healthy within two minutes; with the last it printed.
+            RuntimeError: it ended, or was not healthy within ``start_wait``; with the last it printed.
         """
         with (self.directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -79,7 +81,7 @@ class Program:
                 stderr=log,
                 start_new_session=self.has_children,
             )
-        until = time.monotonic() + START_WAIT
+        until = time.monotonic() + self.start_wait
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > until:
                 self.kill()

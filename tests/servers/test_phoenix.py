@@ -14,6 +14,7 @@ import pytest
 
 from otel_agentrec import verify
 from otel_agentrec.demo import stage
+from otel_agentrec.demo.agent import MODEL
 from otel_agentrec.journal.stamps import CHECKPOINT, stamp_of
 from tests.servers.feeding import export, stamps
 from tests.servers.phoenix import Phoenix
@@ -100,12 +101,7 @@ def test_tokens_and_model(run: Run) -> None:
     for one in of_kind(run, "LLM"):
         counts = [one[f"llm.token_count.{side}"] for side in ("prompt", "completion", "total")]
         assert counts == [one["gen_ai.usage.input_tokens"], one["gen_ai.usage.output_tokens"], counts[0] + counts[1]]
-        assert counts[0] > 0 and one["llm.model_name"] == stage_model(run)
-
-
-def stage_model(run: Run) -> str:
-    (agent,) = of_kind(run, "AGENT")
-    return str(agent["llm.model_name"])
+        assert counts[0] > 0 and one["llm.model_name"] == MODEL
 
 
 def test_session(run: Run, phoenix: Phoenix) -> None:
@@ -115,7 +111,20 @@ def test_session(run: Run, phoenix: Phoenix) -> None:
     assert run[1][0]["context"]["trace_id"] in {trace["trace_id"] for trace in session["traces"]}
 
 
-def test_each_span_leads_to_its_line(run: Run, tmp_path: Path) -> None:
+def project_of(recording: Path) -> str:
+    return "live" if recording.parent.name.startswith("live") else "default"
+
+
+def test_what_is_no_step_can_be_left_out(run: Run, phoenix: Phoenix) -> None:
+    shown = phoenix.found("span_kind != 'UNKNOWN'", project_of(run[0]))
+    assert shown == {span["context"]["span_id"] for span in run[1]}
+
+
+def test_each_span_leads_to_its_line_and_back(run: Run, phoenix: Phoenix) -> None:
     recording, spans = run
+    chosen = spans[0]
+    where = "attributes['agentrec']['stream'] == {stream!r} and attributes['agentrec']['seq'] == {seq}"
+    condition = where.format(stream=told(chosen)["agentrec.stream"], seq=told(chosen)["agentrec.seq"])
+    assert phoenix.found(condition, project_of(recording)) == {chosen["context"]["span_id"]}
     assert {stamp_of(told(span)) for span in spans} == stamps(recording)
     assert verify(recording).exit_code == 0
