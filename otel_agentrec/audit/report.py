@@ -197,4 +197,4 @@ def _content(streams: Sequence[VerifyReport]) -> str:
     erased = sum(int(state.split()[1]) for state in states if state.startswith("erased "))
     if erased:
         return f"erased {erased}"
-    return next((state for state in ("unchecked", "verified") if state in states), "none")
+    return next((state for state in ("unchecked", "verified", "inline") if state in states), "none")

@@ -28,6 +28,7 @@ from otel_agentrec.audit.report import CONTRADICTED, LEVELS, OK, UNPROVEN, UNREA
 from otel_agentrec.audit.structure import MOST_GAPS, OpenSpans, Structure, claims_format
 from otel_agentrec.errors import RecordingUnreadable, UsageError
 from otel_agentrec.journal.check import Checked, Fault, check_stream
+from otel_agentrec.journal.content import is_inline
 from otel_agentrec.journal.lines import size_of
 from otel_agentrec.journal.reader import INDEX, Recording, StreamFile, looks_like_stream
 
@@ -157,7 +158,7 @@ class _Verification:
             file=file,
             level="structured" if structured else "chained" if checked.size else None,
             covers={"anchored": [], "signed": [], "chainedOnly": [[0, checked.size]] if checked.size else []},
-            content=_content_state(checked, self._content),
+            content=_content_state(stream, checked, self._content),
             gaps=tuple({"kind": "dropped", "file": file, **d} for d in structure.dropped) if structure else (),
             events=checked.size,
             live=live,
@@ -329,13 +330,13 @@ def _beside(report: VerifyReport, index: VerifyReport | None) -> VerifyReport:
     return report.warned(str(index.kind), index.file, str(index.hint))
 
 
-def _content_state(checked: Checked, asked: bool) -> str:
+def _content_state(stream: StreamFile, checked: Checked, asked: bool) -> str:
     if not asked:
         return "unchecked"
     if checked.content_fault is not None:
         return "failed" if checked.content_there else "absent"
     if not checked.references and not checked.content_there:
-        return "none"
+        return "inline" if is_inline(stream.path) else "none"
     return f"erased {checked.erased}" if checked.erased else "verified"
 
 

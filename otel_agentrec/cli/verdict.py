@@ -192,6 +192,8 @@ def _proven(report: VerifyReport) -> list[str]:
         words.append("what people, models and tools said is what the events stand for")
     elif report.content.startswith("erased"):
         words.append(f"what was said is what the events stand for; {report.content}, as the index says")
+    if any(one.content == "inline" for one in report.streams or (report,)):
+        words.append("what was said is as it was written; it stands in the events themselves and can't be erased")
     if report.end == "proven_close":
         words.append("the writer closed it: nothing was cut off at the end")
     seen = _ranges(report, "anchored")

@@ -11,11 +11,13 @@ blanks stand in their place. See docs/format.md.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import re
 from typing import NamedTuple
 
-__all__ = ["REFERENCE", "Cell", "cell_line", "commit", "erased_line", "parse_cell", "reference"]
+__all__ = ["REFERENCE", "Cell", "cell_line", "commit", "erased_line", "is_inline", "parse_cell", "reference"]
 
 _DOMAIN = b"agentrec/content/1\0"
 
@@ -68,3 +70,22 @@ def parse_cell(line: bytes) -> Cell | None:
     if m:
         return Cell(int(m[1]), None, int(m[2]), b"")
     return None
+
+
+_INLINE = b'{"$v":'
+"""What an element of a list begins with that stands in the event itself. It can't occur otherwise, as a reference can't."""
+_BLOCK = 1 << 20
+
+
+def is_inline(path: str | os.PathLike[str]) -> bool:
+    """Whether events of a stream hold what was said themselves (``content="inline"``), as far as lists of messages show it. A file
+    that can't be read shows nothing.
+    """
+    with contextlib.suppress(OSError), open(path, "rb", buffering=0) as f:
+        kept = b""
+        while block := f.read(_BLOCK):
+            block = kept + block
+            if _INLINE in block:
+                return True
+            kept = block[-len(_INLINE) :]
+    return False

@@ -49,6 +49,17 @@ def test_what_the_journal_writes_verifies(tmp_path: Path) -> None:
     assert brief(report) == (0, None, None, None) and report.end == "proven_close" and not report.warnings
 
 
+@pytest.mark.parametrize(("mode", "content"), [("detached", "verified"), ("inline", "inline"), ("off", "none")])
+def test_where_the_words_stand_is_told(tmp_path: Path, mode: Any, content: str) -> None:
+    journal = Journal(tmp_path, origin="me", content=mode)
+    words = [{"role": "user", "parts": [{"type": "text", "content": 'a text that says {"$v": 1}'}]}]
+    journal.append("NODE_RECORDED", {"type": "MODEL", "name": "chat", "facts": {"messages": words}})
+    journal.seal()
+    report = verify(tmp_path)
+    assert report.streams is not None
+    assert (report.exit_code, report.content, report.streams[0].content) == (0, content, content)
+
+
 def test_the_json_of_a_directory_has_the_worst_stream_and_all_of_them(tmp_path: Path) -> None:
     recording = build.small(tmp_path)
     recording.streams[1].lines[2] = recording.streams[1].lines[2].replace(b'"chat"', b'"CHAT"')

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_agentrec.journal.canonical import canonical_any
-from otel_agentrec.journal.content import REFERENCE, Cell, cell_line, commit, erased_line, parse_cell, reference
+from otel_agentrec.journal.content import (
+    REFERENCE,
+    Cell,
+    cell_line,
+    commit,
+    erased_line,
+    is_inline,
+    parse_cell,
+    reference,
+)
 
 SALT = bytes(range(16))
 
@@ -58,3 +68,13 @@ def test_no_text_looks_like_a_reference(text: str) -> None:
         assert not REFERENCE.search(canonical_any(value))
     assert REFERENCE.search(canonical_any(text) + b'{"$c":"%s","bytes":7}' % (b"0" * 64))
     assert reference("0" * 64, 7) == {"$c": "0" * 64, "bytes": 7}
+
+
+def test_a_mark_of_inline_content_is_found_across_blocks(tmp_path: Path) -> None:
+    path, block = tmp_path / "stream.jsonl", 1 << 20
+    for at in (0, block - 3, block, 2 * block - 1):
+        path.write_bytes(b"x" * at + b'{"$v":1}')
+        assert is_inline(path)
+    path.write_bytes(b"x" * block + b'{"$$v":1}')
+    assert not is_inline(path)
+    assert not is_inline(tmp_path / "none")
