@@ -65,7 +65,7 @@ def command(
     without content. A Collector that keeps them keeps the chain.
     """
     from otel_agentrec.capture.forward.exporters import log_exporter, protocol_of, span_exporter
-    from otel_agentrec.capture.forward.sending import BATCH_BYTES
+    from otel_agentrec.capture.forward.sending import BATCH_BYTES, GRPC_LIMIT
     from otel_agentrec.cli.terminal import console, plain, print_json
     from otel_agentrec.export.events import ExportedEvents
     from otel_agentrec.export.otlp import Sent, send_events, send_spans
@@ -102,14 +102,23 @@ def command(
             exported, exporter = Exported(opened), span_exporter(url, chosen, headers, gzip)
             task = bar.add_task(what, total=len(exported))
             try:
-                sent = send_spans(exported.spans(before), exporter, BATCH_BYTES[chosen], told)
+                limit = GRPC_LIMIT if chosen == "grpc" else None
+                sent = send_spans(exported.spans(before), exporter, BATCH_BYTES[chosen], told, limit=limit)
             finally:
                 exporter.shutdown()
     if as_json:
-        refused = [{"stream": stream, "seq": seq} for stream, seq in sent.refused]
-        print_json({what: sent.count, "batches": sent.batches, "refused": refused, "protocol": chosen})
+        refused, reduced = (
+            [{"stream": stream, "seq": seq} for stream, seq in places] for places in (sent.refused, sent.reduced)
+        )
+        print_json(
+            {what: sent.count, "batches": sent.batches, "refused": refused, "reduced": reduced, "protocol": chosen}
+        )
     else:
         click.echo(f"{sent.count} {what} sent in {sent.batches} batches" if sent.count else "nothing new to send")
+    if sent.reduced:
+        stream, seq = sent.reduced[0]
+        told_of = f"{len(sent.reduced)} too large for the receiver, sent without large values; the first is event {seq} of {stream}"
+        click.echo(plain(told_of), err=True)
     if sent.refused:
         stream, seq = sent.refused[0]
         click.echo(plain(f"{len(sent.refused)} refused, the first is event {seq} of {stream}: {sent.why}"), err=True)

@@ -188,6 +188,8 @@ _COUNTED = {
     "abandoned": "spans that were never ended",
     "logs_unjoined": "log records whose span was not open",
     "spans_lost": "spans did not reach the OTLP receiver: otel-agentrec export sends them again",
+    "spans_reduced": "spans were too large for the OTLP receiver and went without their large values",
+    "forward_unseen": "spans fell out of a full queue behind forward=: otel-agentrec export sends them again",
     "forward_lost": "spans could not be handed on",
     "events_lost": "events did not reach the OTLP receiver: otel-agentrec export --events sends them again",
 }

@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from otel_agentrec.capture.forward.eventrecords import size_of
+from otel_agentrec.capture.forward.referring import references_only
 from otel_agentrec.capture.forward.sending import Away, Delivery, batches, deliver
 from otel_agentrec.errors import AgentRecError
 
@@ -30,11 +31,13 @@ class NotSent(AgentRecError):
 
 @dataclass(slots=True)
 class Sent:
-    """``count`` spans or events were taken; ``refused``: (stream, seq) of those that the receiver would not take even alone;
-    ``upto``: stream -> seq of its last one that was dealt with."""
+    """``count`` spans or events were taken; ``reduced``: (stream, seq) of those that were taken only without their large values;
+    ``refused``: of those that the receiver would not take even so; ``upto``: stream -> seq of its last one that was dealt with.
+    """
 
     count: int = 0
     batches: int = 0
+    reduced: list[tuple[str, int]] = field(default_factory=list)
     refused: list[tuple[str, int]] = field(default_factory=list)
     upto: dict[str, int] = field(default_factory=dict)
     why: str = ""
@@ -45,11 +48,20 @@ Told = Callable[[Sent], None]
 
 
 def send_spans(
-    spans: Iterable[Placed], exporter: SpanExporter, most_bytes: int, told: Told = lambda sent: None
+    spans: Iterable[Placed],
+    exporter: SpanExporter,
+    most_bytes: int,
+    told: Told = lambda sent: None,
+    *,
+    limit: int | None = None,
 ) -> Sent:
     """Send spans in order. ``told`` is called after each batch: what is done then need not be done again.
 
-    A batch that is refused at once is taken apart, down to the one span that the receiver does not take.
+    A batch that is refused at once is taken apart, down to the one span that the receiver does not take; of that one the
+    large values stay behind.
+
+    Args:
+        limit: bytes of a span beyond which its large values stay behind at once.
 
     Raises:
         NotSent: the receiver did not answer within the exporter's time-out; ``told`` knows how far it went.
@@ -59,10 +71,28 @@ def send_spans(
         return exporter.export([span for _, _, span in batch]) is SpanExportResult.SUCCESS
 
     sent = Sent()
-    for batch in batches(iter(spans), lambda placed: encode_spans([placed[2]]).ByteSize(), most_bytes):
-        _send(batch, export, sent)
+    for batch in batches(iter(spans), _size, most_bytes):
+        if (
+            limit is not None
+            and len(batch) == 1
+            and _size(batch[0]) > limit
+            and (less := _smaller(batch[0])) is not None
+        ):
+            sent.reduced.append(batch[0][:2])
+            batch = [less]
+        _send(batch, export, sent, _smaller)
         told(sent)
     return sent
+
+
+def _size(placed: Placed) -> int:
+    return int(encode_spans([placed[2]]).ByteSize())
+
+
+def _smaller(placed: Placed) -> Placed | None:
+    stream, seq, span = placed
+    less = references_only(span)
+    return None if less is None else (stream, seq, less)
 
 
 def send_events(
@@ -80,14 +110,20 @@ def send_events(
     return sent
 
 
-def _send(batch: Sequence[Any], export: Callable[[Sequence[Any]], bool], sent: Sent) -> None:
+def _send(
+    batch: Sequence[Any],
+    export: Callable[[Sequence[Any]], bool],
+    sent: Sent,
+    smaller: Callable[[Any], Any] = lambda placed: None,
+) -> None:
     delivery: Delivery[Any] = Delivery()
     try:
-        deliver(batch, export, delivery)
+        deliver(batch, export, delivery, smaller=smaller)
     except Away as away:
         raise NotSent(f"the receiver takes nothing: {away}") from None
     sent.count += delivery.sent
     sent.batches += delivery.requests
+    sent.reduced += [(stream, seq) for stream, seq, _ in delivery.reduced]
     sent.refused += [(stream, seq) for stream, seq, _ in delivery.refused]
     sent.why = delivery.why or sent.why
     for stream, seq, _ in batch:

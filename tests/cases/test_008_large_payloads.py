@@ -1,7 +1,5 @@
-"""Large tool results and an image of ten million characters: kept whole, beside the small ones, in cells of their own.
-
-(The size of export requests is the export room's half.)
-"""
+"""Large tool results and an image of ten million characters: kept whole, beside the small ones, in cells of their own. Over gRPC no request is larger than
+receivers take, and none of the small ones is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +9,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from otel_agentrec import ingest, read_nodes, verify
+from otel_agentrec.cli.app import run
+from tests.capture.forward.sinks import GrpcSink
 from tests.cases.case import expected
 
 
@@ -40,7 +42,7 @@ def tool(n: int, name: str, call_id: str, result: str) -> dict[str, Any]:
     return span(n, f"execute_tool {name}", {**says, "gen_ai.tool.call.id": call_id, "gen_ai.tool.call.result": result})
 
 
-def test_what_is_large_is_kept_whole_and_costs_nobody_else(tmp_path: Path) -> None:
+def recorded(tmp_path: Path) -> Path:
     want = expected("008")
     image = block("img", want["blob"]["bytes"])
     uri = "data:image/png;base64," + base64.b64encode(image).decode()
@@ -60,6 +62,12 @@ def test_what_is_large_is_kept_whole_and_costs_nobody_else(tmp_path: Path) -> No
     )
 
     ingest(path, tmp_path / "rec")
+    return tmp_path / "rec"
+
+
+def test_what_is_large_is_kept_whole_and_costs_nobody_else(tmp_path: Path) -> None:
+    want = expected("008")
+    recorded(tmp_path)
     records = {r.tool_call_id or "model": r for r in read_nodes(tmp_path / "rec")}
 
     assert len(records) == want["records"]["model"] + want["records"]["tool"]
@@ -73,3 +81,22 @@ def test_what_is_large_is_kept_whole_and_costs_nobody_else(tmp_path: Path) -> No
     for events in (tmp_path / "rec").glob("2*Z-*.jsonl"):
         if not events.name.endswith(".content.jsonl"):
             assert max(map(len, events.read_bytes().splitlines())) < 10_000, "events hold references, not payloads"
+
+
+def test_over_grpc_all_arrive_and_only_the_one_that_can_not_goes_without_its_image(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rec, sink = recorded(tmp_path), GrpcSink()
+    try:
+        assert run(["export", str(rec), "--otlp", sink.url, "--protocol", "grpc", "--json"]) == 0
+    finally:
+        sink.close()
+    said = json.loads(capsys.readouterr().out)
+    assert (said["spans"], said["refused"], len(said["reduced"])) == (12, [], 1)
+    assert max(request.ByteSize() for request in sink.requests) <= expected("008")["limits"]["grpc_max_bytes"]
+    assert sorted(span.name for span in sink.spans).count("execute_tool small") == 5
+    (model,) = sink.named("chat demo-vision")
+    assert json.loads(model["agentrec.omitted"])["gen_ai.input.messages"]["bytes"] > 9_999_999
+    (first,) = [told for told in sink.named("execute_tool big") if told["gen_ai.tool.call.id"] == "b0"]
+    result = hashlib.sha256(first["gen_ai.tool.call.result"].encode()).hexdigest()
+    assert result == expected("008")["tool_b0_result_sha256"]

@@ -7,6 +7,7 @@ without a stamp. Whatever the processors do, the program does not feel it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -55,12 +56,13 @@ class Stamper:
         self._agents = AgentSaid()
         self._mark = f"_otel_agentrec_below_{id(self)}"
 
-    def stamped(self, span: ReadableSpan) -> tuple[StampedSpan, bool]:
-        """The copy of a span that ended, and whether it has a stamp: not if it became no event."""
+    def stamped(self, span: ReadableSpan, unseen: Callable[[], object] = lambda: None) -> tuple[StampedSpan, bool]:
+        """The copy of a span that ended, and whether it has a stamp: not if it became no event. ``unseen`` as
+        :class:`~otel_agentrec.capture.forward.stamped.StampedSpan` has it."""
         sealed = self._sealed.of(span)
         told = self._told(sealed)
         below = self._guard.run("what an agent said", self._below, span, sealed, told[0]) or (None, None)
-        return StampedSpan(span, partial(self._said, span, sealed, told, below)), sealed is not None
+        return StampedSpan(span, partial(self._said, span, sealed, told, below), unseen), sealed is not None
 
     def resource(self, resource: Resource) -> Resource:
         """As it may leave."""
@@ -161,7 +163,7 @@ class Forwarder:
 
     def ended(self, span: ReadableSpan) -> None:
         """Hand on a span whose event is written by now, if it became one."""
-        made = self._guard.run("a span's copy", self._stamper.stamped, span)
+        made = self._guard.run("a span's copy", self._stamper.stamped, span, self._unseen_of(span))
         if made is None:
             self._counters.add("forward_lost")
             return
@@ -172,6 +174,17 @@ class Forwarder:
         self._resource = span.resource
         self._hand_on(copy)
         self._guard.run("a checkpoint", self._then)
+
+    def _unseen_of(self, span: ReadableSpan) -> Callable[[], object]:
+        """Counts a copy that no processor looked at: a full queue drops spans, and tells nobody which. Processors leave out
+        spans that are not sampled by design, and a forked child what its parent has queued."""
+        process = os.getpid()
+
+        def count() -> None:
+            if os.getpid() == process:
+                self._counters.add("forward_unseen")
+
+        return count if span.context.trace_flags & 1 else lambda: None
 
     def checkpoint(self, head: SealedAt) -> None:
         """Say how far a stream has come."""

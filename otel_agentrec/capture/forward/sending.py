@@ -49,11 +49,12 @@ class Away(Exception):
 
 @dataclass(slots=True)
 class Delivery(Generic[T]):
-    """What became of a batch: how many were taken, in how many requests; those that would not be taken even alone; and what
-    was said last of a refusal."""
+    """What became of a batch: how many were taken, in how many requests; those of them that were taken only in a smaller form;
+    those that would not be taken even alone; and what was said last of a refusal."""
 
     sent: int = 0
     requests: int = 0
+    reduced: list[T] = field(default_factory=list)
     refused: list[T] = field(default_factory=list)
     why: str = ""
 
@@ -76,7 +77,11 @@ def batches(
 
 
 def deliver(
-    batch: Sequence[T], export: Callable[[Sequence[T]], bool], into: Delivery[T], timeout: float = TIMEOUT
+    batch: Sequence[T],
+    export: Callable[[Sequence[T]], bool],
+    into: Delivery[T],
+    timeout: float = TIMEOUT,
+    smaller: Callable[[T], T | None] = lambda thing: None,
 ) -> None:
     """Send a batch, whole or in parts.
 
@@ -84,6 +89,7 @@ def deliver(
         export: sends some of it and returns whether they were taken; called without instrumentation.
         into: counts what became of it.
         timeout: of the exporter: when it took more than half of it, nobody answered.
+        smaller: what is sent in place of one that is refused alone, if anything.
 
     Raises:
         Away: what was not sent by then would not be taken either; ``into.why`` says what was heard.
@@ -100,11 +106,20 @@ def deliver(
     if away or time.monotonic() - began > timeout * 0.5:
         raise Away(into.why)
     if len(batch) == 1:
-        into.refused.append(batch[0])
+        less = smaller(batch[0])
+        if less is None:
+            into.refused.append(batch[0])
+            return
+        refused = len(into.refused)
+        deliver([less], export, into, timeout)
+        if len(into.refused) > refused:
+            into.refused[-1] = batch[0]
+        else:
+            into.reduced.append(batch[0])
         return
     middle = len(batch) // 2
-    deliver(batch[:middle], export, into, timeout)
-    deliver(batch[middle:], export, into, timeout)
+    for half in (batch[:middle], batch[middle:]):
+        deliver(half, export, into, timeout, smaller)
 
 
 def shorter(why: str) -> str:

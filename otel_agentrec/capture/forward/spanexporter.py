@@ -15,6 +15,7 @@ from otel_agentrec.capture.forward import sealed
 from otel_agentrec.capture.forward.checkpoints import SCOPE as CHECKPOINTS
 from otel_agentrec.capture.forward.exporters import asked_timeout, protocol_of_exporter
 from otel_agentrec.capture.forward.forwarder import Stamper
+from otel_agentrec.capture.forward.referring import references_only
 from otel_agentrec.capture.forward.sending import BATCH_BYTES, GRPC_LIMIT, Away, Delivery, batches, deliver, shorter
 from otel_agentrec.capture.forward.stamped import StampedSpan
 from otel_agentrec.capture.guard import PROCESS, Guard, guarded
@@ -97,17 +98,23 @@ class StampingExporter(SpanExporter):
         guard = _guard(self._recorder())
         delivery: Delivery[ReadableSpan] = Delivery()
         lost: Sequence[ReadableSpan] = ()
+        if self._limit is not None and len(batch) == 1 and _exact(batch[0]) > self._limit:
+            less = references_only(batch[0])
+            if less is None or _exact(less) > self._limit:
+                self._told(guard, batch, f"{_exact(batch[0])} bytes are more than gRPC receivers take")
+                return len(batch)
+            batch, delivery.reduced = [less], list(batch)
         if self._away_at is not None and time.monotonic() - self._away_at < PAUSE:
             lost, delivery.why = batch, "nobody answered a moment ago"
-        elif self._limit is not None and len(batch) == 1 and _exact(batch[0]) > self._limit:
-            lost, delivery.why = batch, f"{_exact(batch[0])} bytes are more than gRPC receivers take"
         else:
             try:
-                deliver(batch, self._export, delivery, self._timeout)
+                deliver(batch, self._export, delivery, self._timeout, references_only)
                 self._away_at, lost = None, delivery.refused
             except Away:
                 self._away_at, lost = time.monotonic(), batch[delivery.sent :]
         guard.counters.add("spans_sent", len(batch) - len(lost))
+        if delivery.reduced and not lost:
+            guard.counters.add("spans_reduced", len(delivery.reduced))
         if lost:
             self._told(guard, lost, delivery.why)
         return len(lost)

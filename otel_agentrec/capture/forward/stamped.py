@@ -40,9 +40,12 @@ class StampedSpan(ReadableSpan):
 
     Args:
         make: called once, on the thread that first asks for any of it; it must not raise.
+        unseen: called when nobody ever asked, and nobody can any more; in a finaliser: it must not wait for anything.
     """
 
-    def __init__(self, span: ReadableSpan, make: Callable[[], Said]) -> None:
+    def __init__(
+        self, span: ReadableSpan, make: Callable[[], Said], unseen: Callable[[], object] = lambda: None
+    ) -> None:
         super().__init__(
             "",
             span.context,
@@ -57,7 +60,12 @@ class StampedSpan(ReadableSpan):
         for name in _LATER:
             del self.__dict__[name]
         self._make: Callable[[], Said] | None = make
+        self._unseen = unseen
         self._dropped = span.dropped_attributes, span.dropped_events, span.dropped_links
+
+    def __del__(self) -> None:
+        if self.__dict__.get("_make") is not None:
+            self._unseen()
 
     def __getattr__(self, name: str) -> Any:
         """For what is not there yet."""

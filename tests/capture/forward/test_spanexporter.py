@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Iterator
@@ -93,7 +94,7 @@ def test_it_is_what_the_variables_ask_for(rec: Path, sink: HttpSink, monkeypatch
     assert told["agentrec.seq"] == 3
 
 
-def test_over_grpc_batches_fit_and_what_is_too_large_is_refused_here(
+def test_over_grpc_batches_fit_and_what_is_too_large_goes_without_its_large_values(
     rec: Path, grpc_sink: GrpcSink, monkeypatch: pytest.MonkeyPatch, capfd: Out
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", grpc_sink.url)
@@ -101,21 +102,36 @@ def test_over_grpc_batches_fit_and_what_is_too_large_is_refused_here(
     tracers, ours = both(rec, AgentRecSpanExporter(), "after")
     for n in range(7):
         tracers.get_tracer("app").start_span(f"chat {n}", attributes=large(1)).end()
-    tracers.get_tracer("app").start_span("too large", attributes=large(5)).end()
+    whole = large(5)
+    tracers.get_tracer("app").start_span("too large", attributes=whole).end()
     began = time.monotonic()
     assert tracers.force_flush()  # the SDK says so whatever happens
     assert time.monotonic() - began < 8
-    assert sorted(s.name for s in grpc_sink.spans) == [f"chat {n}" for n in range(7)]
     assert max(r.ByteSize() for r in grpc_sink.requests) <= 3 << 20
+    assert sorted(s.name for s in grpc_sink.spans) == [*(f"chat {n}" for n in range(7)), "too large"]
+    (told,) = grpc_sink.named("too large")
+    assert told["agentrec.seq"] == max(told["agentrec.seq"] for s in grpc_sink.spans for told in [attributes(s)])
+    for name, one in json.loads(told["agentrec.omitted"]).items():
+        data = str(whole[name]).encode()
+        assert name not in told and len(data) >= 4096
+        assert one == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    assert {name for name, value in whole.items() if len(str(value)) < 4096} <= told.keys()
     counted = ours.recorder.stats()
-    assert (counted["spans_sent"], counted["spans_lost"]) == (7, 1)
+    assert (counted["spans_sent"], counted["spans_reduced"]) == (8, 1) and "spans_lost" not in counted
     tracers.shutdown()
-    (line,) = capfd.readouterr().err.splitlines()
-    ends = [at for at, held in lines(rec).items() if held["event"]["type"] == "NODE_RECORDED"]
-    place = max(ends)
-    assert f"the first is event {place[1]} of {place[0]}: " in line and "more than gRPC receivers take" in line
-    assert f"otel-agentrec export {rec} --otlp URL sends them again" in line
+    assert capfd.readouterr().err == ""
     assert verify(rec).end == "proven_close" and len(list(read_nodes(rec))) == 8
+
+
+def test_what_a_receiver_refuses_alone_goes_without_its_large_values(rec: Path, sink: HttpSink) -> None:
+    sink.most = 100_000
+    tracers, ours = both(rec, AgentRecSpanExporter(HttpExporter(f"{sink.url}/v1/traces")), "behind")
+    tracers.get_tracer("app").start_span("large", attributes=large(1)).end()
+    tracers.get_tracer("app").start_span("small", attributes=CHAT).end()
+    tracers.shutdown()
+    assert "agentrec.omitted" in sink.named("large")[0] and "agentrec.omitted" not in sink.named("small")[0]
+    counted = ours.recorder.stats()
+    assert counted["spans_reduced"] == 1 and "spans_lost" not in counted
 
 
 def test_sixteen_megabytes_pass_over_http(rec: Path, sink: HttpSink) -> None:
