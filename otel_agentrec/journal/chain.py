@@ -129,6 +129,10 @@ class InMemoryEventLog:
     def __len__(self) -> int:
         return len(self._links.by_index)
 
+    def __bool__(self) -> bool:
+        """True, also of an empty one: ``if log:`` asks whether there is one."""
+        return True
+
     def restore(self, events: Iterable[object]) -> None:
         """Replace everything by these events (or links; their events are taken), sealed anew.
 

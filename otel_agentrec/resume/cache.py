@@ -106,6 +106,11 @@ class ResumeCache:
         """How many answers it holds."""
         return len(self._shelf)
 
+    def __bool__(self) -> bool:
+        """True, also of an empty one: a program that asks ``if cache:`` means whether there is one, and an effect that is not
+        asked about is made again."""
+        return True
+
     # --- look-ups and records -----------------------------------------------------------------------------------------
 
     def lookup_model(self, prompt: object, default: Any = None) -> Any:

@@ -318,3 +318,10 @@ def test_an_append_that_is_interrupted_just_before_its_place_is_taken(monkeypatc
     assert log.append("outer") == log.links[-1]
     assert log.events == ["first", "signal", "finaliser", "outer"]
     assert log.verify_chain() == INTACT
+
+
+@pytest.mark.parametrize("make", [HashChainedEventLog, InMemoryEventLog])
+def test_an_empty_log_is_one_all_the_same(make: type[InMemoryEventLog]) -> None:
+    log = make()
+    assert len(log) == 0
+    assert log, "`if log:` must not leave it out"

@@ -97,6 +97,12 @@ def test_saved_and_loaded_it_answers_the_same(tmp_path: Path) -> None:
     assert (model.asked, loaded.model_hits, loaded.tool_hits) == (2, 3, 1)
 
 
+def test_an_empty_cache_is_one_all_the_same() -> None:
+    cache = ResumeCache()
+    assert len(cache) == 0
+    assert cache, "`if cache:` must not send an effect past it"
+
+
 def test_an_absent_file_is_an_empty_cache(tmp_path: Path) -> None:
     cache = ResumeCache.load_from_json(tmp_path / "nothing.json")
     assert len(cache) == 0
