@@ -201,7 +201,10 @@ def save(recording: str, session_id: str, policy_name: str, as_json: bool) -> No
     from otel_agentrec.cli.terminal import print_json
 
     log = _opened(recording, session_id, policy_name)
+    was_closed = [event.type for event in log.events(log.head() - 1)] == ["STREAM_SEALED"]
     saved = log.save_projection()
+    if was_closed:
+        log.close()
     if as_json:
         print_json({"session": session_id, "policy": log.policy.name, "upto": saved.seq, "hash": saved.hash})
     else:

@@ -21,6 +21,7 @@ from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.index import Index, opening_payload
 from otel_agentrec.journal.named import NamedStream, read_tail
 from otel_agentrec.journal.reader import Resolver, StreamFile
+from otel_agentrec.journal.sessions import seal_session
 from otel_agentrec.journal.wholefile import replace_file
 from otel_agentrec.redaction import Redactor
 
@@ -163,6 +164,27 @@ class FileEventStore:
                 payload["indexTip"] = opening.tip
             (first,) = named.append([NewEvent("STREAM_OPENED", payload)])
             opening.entries.append(("OPENED", {"stream": named.name, "hash": first.hash}))
+
+    def seal(self, stream: str) -> None:
+        """Say that a stream ends here for now: ``verify`` then knows that nothing was cut off. Anybody may still go on with it.
+
+        Nothing is written to one that ends so already, or has no events.
+
+        Raises:
+            RecordingBusy: another process writes it.
+            OSError: nothing was written.
+        """
+        path = self._path(stream)
+        if not path.exists():
+            return
+        with NamedStream(path, stream, content=True, wait=LOCK_WAIT, gate=self._gate) as named:
+            if named.tail.size and not self.is_sealed(stream):
+                seal_session(self.directory, named, origin=self._origin)
+
+    def is_sealed(self, stream: str) -> bool:
+        """Whether the last event of a stream says that it ends there."""
+        head = self.head(stream)
+        return head is not None and [event.type for event in self.read(stream, head[0] - 1)] == ["STREAM_SEALED"]
 
     def read(self, stream: str, from_seq: int = 0) -> Iterator[Event]:
         path = self._path(stream)

@@ -260,6 +260,22 @@ class SessionLog:
         self.append("PROJECTION_SAVED", policy=used.name, version=used.version, upto=now.seq, hash=now.hash)
         return now
 
+    def close(self) -> None:
+        """Say that the log ends here for now, so that ``verify`` knows that nothing was cut off. Any process may go on with it
+        at any time. A ``with`` block does so at its end. Only files know an end; in other stores nothing happens.
+
+        Raises:
+            OSError: nothing was written.
+        """
+        if isinstance(self.store, FileEventStore):
+            self.store.seal(self.stream)
+
+    def __enter__(self) -> SessionLog:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
     # --- forks ------------------------------------------------------------------------------------------------------
 
     def fork(self, at: int, session_id: str | None = None) -> SessionLog:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from otel_agentrec.audit.verify import verify
 from otel_agentrec.cli.app import run
 from otel_agentrec.session.log import SessionLog
 
@@ -79,6 +80,14 @@ def test_save_makes_the_next_opening_cheap(rec: str, capsys: Out) -> None:
     log = SessionLog.open(rec, "user-42")
     log.project()
     assert log.events_read == 1
+
+
+def test_a_session_that_was_closed_stays_so_when_its_projection_is_saved(rec: str, capsys: Out) -> None:
+    said(capsys, "save", rec, "user-42")
+    assert verify(rec).exit_code == 3, "its end was open before"
+    SessionLog.open(rec, "user-42").close()
+    said(capsys, "save", rec, "user-42", "--policy", "conversation")
+    assert verify(rec).exit_code == 0
 
 
 def test_what_is_not_there_is_told_with_a_way_out(rec: str, capsys: Out, tmp_path: Path) -> None:

@@ -308,3 +308,26 @@ def test_processes_share_a_session_and_what_was_acknowledged_survives_kills(tmp_
     held = {(str(e.seq), e.payload.get("content")) for e in events}
     assert {(seq, text) for seq, text in acknowledged} <= held
     assert is_intact(rec)
+
+
+def test_a_log_that_was_closed_is_proven_to_its_end_and_goes_on_all_the_same(tmp_path: Path) -> None:
+    rec = tmp_path / "rec"
+    with SessionLog.open(rec, "user-42") as log:
+        log.user("My name is Star.")
+        assert verify(rec).exit_code == 3
+    assert (verify(rec).exit_code, verify(rec).end) == (0, "proven_close")
+    head = log.head()
+    log.close()
+    assert log.head() == head, "said once"
+    log.reply("Hello, Star!")
+    assert is_intact(rec)
+    log.close()
+    assert verify(rec).exit_code == 0
+    assert [m["role"] for m in SessionLog.open(rec, "user-42").project()] == ["user", "assistant"]
+
+
+def test_a_log_without_events_has_nothing_to_close(tmp_path: Path) -> None:
+    with SessionLog.open(tmp_path / "rec", "user-42") as log:
+        pass
+    assert log.head() == 0
+    assert not (tmp_path / "rec").exists()
