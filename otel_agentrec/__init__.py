@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from otel_agentrec import errors as errors
     from otel_agentrec._version import __version__
     from otel_agentrec.audit.report import VerifyReport
     from otel_agentrec.capture.emit import agent_run
@@ -275,6 +276,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "errors":  # so that `otel_agentrec.errors.X` needs no import of its own
+        return import_module(f"{__name__}.errors")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -129,11 +129,18 @@ def test_the_public_face_has_every_error() -> None:
     assert {name for name in defined if name[0].isupper() and name != "Any"} == set(otel_agentrec.errors.__all__)
 
 
+def test_the_errors_need_no_import_of_their_own() -> None:
+    code = "import otel_agentrec; print(otel_agentrec.errors.UnknownOutcomeError.exit_code)"
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert result.stdout.strip() == "75", result.stderr
+
+
 def test_type_checkers_see_the_names_that_are_there() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     seen = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module != "__future__"]
     typed = {(alias.name, node.module) for node in seen for alias in node.names if "otel_agentrec" in str(node.module)}
-    assert typed == {(name, f"otel_agentrec.{room}") for name, room in otel_agentrec._HOME.items()}
+    there = {(name, f"otel_agentrec.{room}") for name, room in otel_agentrec._HOME.items()}
+    assert typed == {("errors", "otel_agentrec"), *there}
 
 
 def test_a_thing_lives_where_its_name_says() -> None:
