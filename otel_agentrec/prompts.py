@@ -155,6 +155,9 @@ class AgentToolCall(_Plain):
         return {} if self.arguments is None else self.arguments
 
 
+_RESULT_KEYS = frozenset({"name", "callId", "output", "trace", "ok", "error"})
+
+
 @dataclass(frozen=True, slots=True)
 class AgentToolResult(_Plain):
     """What a tool gave. ``trace``: what it tells of its own work (hits of a search …); ``error``: why it failed."""
@@ -174,6 +177,16 @@ class AgentToolResult(_Plain):
             or bool(self.error and self.error.strip())
             or (isinstance(self.output, str) and self.output.startswith("TOOL_ERROR"))
         )
+
+    @classmethod
+    def held_in(cls, outputs: object, name: str | None) -> AgentToolResult | None:
+        """The whole result that a TOOL record's ``outputs`` hold: the object itself, or its JSON (as the seed's own files have
+        it, and where a tool told its ``trace``). None: they are the bare output."""
+        if isinstance(outputs, AgentToolResult):
+            return outputs
+        if not isinstance(outputs, Mapping) or not {"name", "output"} <= outputs.keys() <= _RESULT_KEYS:
+            return None
+        return cls.from_json({"name": name, **outputs}) if outputs["name"] == name else None
 
     def to_item(self) -> dict[str, Json]:
         """The message that tells a model of it, for the ``items`` of the next prompt; every client translates it."""

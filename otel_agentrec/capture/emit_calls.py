@@ -245,10 +245,11 @@ class ToolCall(_Call):
     def result(self, value: Any, *, error: str | None = None) -> None:
         """What the tool gave back, or its :class:`AgentToolResult`. ``error``: it failed, and says so to the model instead of
         raising."""
+        trace = None
         if isinstance(value, AgentToolResult):
             failed = (value.error or str(value.output)) if value.failed else None
-            value, error = value.output, error or failed
-        PROCESS.run("agent_run", self._take, value, error)
+            value, error, trace = value.output, error or failed, value.trace
+        PROCESS.run("agent_run", self._take, value, error, trace)
 
     def _begin(self) -> None:
         self._facts = {"tool_name": self.name, "tool_call_id": self.call_id, "arguments": self._arguments}
@@ -263,15 +264,17 @@ class ToolCall(_Call):
         call = {"name": self.name, "arguments": self._arguments, "callId": self.call_id}
         self._step.tell("TOOL_CALL", self.name, call)
 
-    def _take(self, value: Any, error: str | None) -> None:
+    def _take(self, value: Any, error: str | None, trace: Any) -> None:
         plain = plain_copy(value)
-        self._facts["result"] = plain
+        told = {"name": self.name, "callId": self.call_id, "output": plain, "error": error}
+        if trace is not None:
+            told["trace"] = plain_copy(trace)
+        self._facts["result"] = kept = plain if trace is None else told
         if error is not None:
             self._facts.update(status="error", error_type="tool_error", error_message=error)
-        self._span.set_attributes(on_span("gen_ai.tool.call.result", plain))
+        self._span.set_attributes(on_span("gen_ai.tool.call.result", kept))
         self._note("TOOL_RESULT")
         self._hand_over()
-        told = {"name": self.name, "callId": self.call_id, "output": plain, "error": error}
         self._step.tell("TOOL_RESULT", plain if isinstance(plain, str) else None, told)
 
     def _finish(self, error: BaseException | None) -> None:

@@ -144,10 +144,8 @@ class NodeReplayer:
         self._trust(record)
         _whole([record.outputs, record.error], record, "result")
         call, outputs = _call_of(record), record.outputs
-        if isinstance(outputs, AgentToolResult):
-            outputs = outputs.to_json()
-        if _is_result(outputs, call.name):
-            held = AgentToolResult.from_json({"name": call.name, **outputs})
+        held = AgentToolResult.held_in(outputs, call.name)
+        if held is not None:
             return held if held.call_id is not None else replace(held, call_id=call.call_id)
         if record.status in ("interrupted", "partial") and outputs is None:
             raise _failure(record, None)
@@ -258,16 +256,6 @@ def _call_of(record: NodeIoRecord) -> AgentToolCall:
     inputs = record.inputs if isinstance(record.inputs, Mapping) else {}
     name = inputs.get("name") or record.tool_name or ""
     return AgentToolCall(name, inputs.get("arguments"), inputs.get("callId") or record.tool_call_id)
-
-
-def _is_result(outputs: Json, name: str) -> bool:
-    """The seed's own files hold whole results, not bare outputs."""
-    return (
-        isinstance(outputs, Mapping)
-        and outputs.keys() <= {"name", "callId", "output", "trace", "ok", "error"}
-        and outputs.keys() >= {"name", "output"}
-        and outputs["name"] == name
-    )
 
 
 def _result(call: AgentToolCall, output: Any) -> AgentToolResult:

@@ -12,7 +12,7 @@ from otel_agentrec.nodes.keys import PROMPT_INERT, WIRE_INERT, KeyRing, NoKey, s
 from otel_agentrec.nodes.whole import lost_in
 from otel_agentrec.records import NodeIoRecord, NodeType
 from otel_agentrec.resume.requests import Held, Request, Store
-from otel_agentrec.resume.results import unfit
+from otel_agentrec.resume.results import output_of_record, unfit
 
 __all__ = ["DEFAULT_INERT", "Entry", "Hit", "Side", "entry_of", "stored_key"]
 
@@ -95,7 +95,8 @@ def _tool_entry(record: NodeIoRecord, ring: KeyRing, inert: tuple[str, ...], sto
             pass
     if key is None:
         return None
-    return Entry(NodeType.TOOL, record.outputs, (key,), (), held, record.tool_call_id, label=label, step=record.step)
+    output = output_of_record(record)
+    return Entry(NodeType.TOOL, output, (key,), (), held, record.tool_call_id, label=label, step=record.step)
 
 
 def stored_key(record: NodeIoRecord, form: str, ring: KeyRing, inert: tuple[str, ...]) -> str | None:

@@ -19,7 +19,7 @@ from otel_agentrec.resume.choosing import Resumable, choose_root, resumables
 from otel_agentrec.resume.entries import Entry
 from otel_agentrec.resume.recorded import recorded_calls
 from otel_agentrec.resume.requests import Store
-from otel_agentrec.resume.results import lost_answer
+from otel_agentrec.resume.results import lost_answer, output_of_record
 from otel_agentrec.resume.tape import Outcome, Recorded
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _entry(call: Recorded, store: Store) -> Entry | None:
             return None
         value = known.output
     elif isinstance(known, NodeIoRecord) and lost_answer(known) is None:
-        value = result_of_record(known) if call.kind is NodeType.MODEL else known.outputs
+        value = result_of_record(known) if call.kind is NodeType.MODEL else output_of_record(known)
     else:
         return None
     try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from otel_agentrec.nodes.whole import lost_in
+from otel_agentrec.prompts import AgentToolResult
 from otel_agentrec.records import NodeIoRecord, NodeType
 
-__all__ = ["LENGTH_CUT", "is_error_like", "is_length_cut", "lost_answer", "unfit"]
+__all__ = ["LENGTH_CUT", "is_error_like", "is_length_cut", "lost_answer", "output_of_record", "unfit"]
 
 LENGTH_CUT = frozenset({"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "incomplete", "model_length"})
 """Finish reasons of an answer that was cut for its length."""
@@ -36,6 +37,12 @@ def lost_answer(record: NodeIoRecord) -> str | None:
         return "no answer was recorded"
     lost = lost_in([record.outputs, record.output_text, record.tool_calls])
     return f"something in its answer is {lost}" if lost else None
+
+
+def output_of_record(record: NodeIoRecord) -> Any:
+    """What the tool of a TOOL record gave; of a whole ``AgentToolResult`` its output."""
+    whole = AgentToolResult.held_in(record.outputs, record.tool_name)
+    return record.outputs if whole is None else whole.output
 
 
 def is_length_cut(finish_reasons: object) -> bool:

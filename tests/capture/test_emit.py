@@ -22,12 +22,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from otel_agentrec.capture.configure import configure
 from otel_agentrec.capture.emit import agent_run
+from otel_agentrec.capture.feeding import feed
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.journal.chain import HashChainedEventLog
 from otel_agentrec.nodes.read import read_nodes
 from otel_agentrec.nodes.sinks import InMemoryIoCaptureSink, JsonlIoCaptureSink
-from otel_agentrec.prompts import AgentModelResult, AgentToolCall
+from otel_agentrec.prompts import AgentModelResult, AgentToolCall, AgentToolResult
 from otel_agentrec.records import NodeIoRecord, NodeType
+from otel_agentrec.replay.node import NodeReplayer
+from otel_agentrec.resume.cache import ResumeCache
 
 SWITCH = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 RAW = {"id": "resp-1", "usage": {"prompt_tokens": 12, "completionTokens": 5}}
@@ -146,6 +149,16 @@ class TestTheSeed:
             tool.result(result)
         (node,) = capture.records()
         assert node.outputs == result
+
+    def test_9_a_whole_result_keeps_its_sub_trace(self, capture: Capture) -> None:
+        cache = ResumeCache()
+        feed(capture.recorder, cache)
+        with capture.run() as run, run.step() as step, step.tool_call("rag", {"q": "x"}, call_id="c") as tool:
+            tool.result(AgentToolResult("rag", "c", "answer", trace=[{"hit": 1}]))
+        (node,) = capture.records()
+        replayed = NodeReplayer().replay_tool_mock(node)
+        assert (replayed.output, replayed.trace, replayed.call_id) == ("answer", [{"hit": 1}], "c")
+        assert cache.lookup_tool(AgentToolCall("rag", {"q": "x"})) == "answer", "a resumed program gets the bare output"
 
     def test_6_one_line_per_node_survives_a_reload(self, tmp_path: Path, recorder: Recorder) -> None:
         sink = JsonlIoCaptureSink(tmp_path / "nodes.jsonl")
