@@ -102,7 +102,7 @@ class Exported:
         for log in self._logs.pop(entry.key, ()):
             if not entry.add_log(log):
                 self._tracker.logs.record(log, entry)
-        if self._tracker.verdict(one.span) == "foreign":
+        if self._tracker.foreign.verdict(one.span) == "foreign":
             return None
         view, said = self._tracker.reading(one.span, entry)
         if view is None or said is None:

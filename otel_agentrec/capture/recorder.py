@@ -110,6 +110,7 @@ class Recorder:
         if settings.durability == "deferred":
             self._deferred = Deferred(settings.queue, self.guard, self._journal.drop)
         self._tracker = Tracker(self._write, self._once, self._background.wake, settings, self.counters, self.notices)
+        self._foreign = self._tracker.foreign
         self.edge = LedgerEdge(
             self._journal, self._tracker, self._take, self._later, self.drain, self._after, settings.run_id
         )
@@ -157,7 +158,7 @@ class Recorder:
                 self._ended(span, then)
             elif not self._deferred.put(self._ended, span, then):
                 self._follow(then, span)
-        elif self._tracker.foreign_ended(span):
+        elif self._foreign.ended(span):
             self._follow(then, span)
         elif on_event_loop() and is_slow(span) and self._background.put(partial(self._ended, span, then)):
             self.counters.add("deferred")
@@ -186,11 +187,11 @@ class Recorder:
     # --- what follows from both ---------------------------------------------------------------------------------------
 
     def _started(self, span: Any, processor: object) -> None:
-        if not self._tracker.foreign_started(span):
+        if not self._foreign.started(span):
             self._take(self._start, span, processor)
 
     def _ended(self, span: Any, then: Then | None = None) -> None:
-        if self._tracker.foreign_ended(span):
+        if self._foreign.ended(span):
             self._follow(then, span)
         else:
             self._step_ended(span, then)

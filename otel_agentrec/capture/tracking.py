@@ -1,7 +1,7 @@
 """Starts and ends of spans become journal events, each at its own moment: nothing is held back.
 
-A span is an agent step, foreign (HTTP, databases …) or not yet known. A foreign span costs one dictionary lookup for its
-scope, and leaves only a pointer to what is above it. A span that shows only at its end what it is still gets its record.
+A span is an agent step, foreign (HTTP, databases …: :mod:`~otel_agentrec.capture.foreign`) or not yet known. One that shows
+only at its end what it is still gets its record.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opentelemetry.trace import SpanKind
-
 from otel_agentrec.capture import content, dialects, evaluations, handed, steps
-from otel_agentrec.capture.attempts import attempt_of, summarise
+from otel_agentrec.capture.attempts import summarise
 from otel_agentrec.capture.callkeys import CallKeys, flag_cut, limit_of
 from otel_agentrec.capture.completions import Completion, fill
+from otel_agentrec.capture.foreign import ForeignSpans
 from otel_agentrec.capture.forward.sealed import SealedSpans
 from otel_agentrec.capture.guard import Counters, Notices
 from otel_agentrec.capture.logs import LogTracker
@@ -24,16 +23,14 @@ from otel_agentrec.capture.opening import Key, OpenSpan, OpenTable, Place, Recen
 from otel_agentrec.capture.program import ProgramRun, stands_alone, take
 from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
 from otel_agentrec.capture.steps import StepEvent
+from otel_agentrec.capture.stepwriter import StepWriter
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.facts import Facts, Kind
-from otel_agentrec.journal.journal import StreamMoved
 from otel_agentrec.settings import Settings
 
 __all__ = ["Tracker"]
 
 NODES = (Kind.MODEL, Kind.TOOL)
-Put = tuple[SealedAt | None, StepEvent]  # where an event went, and what it was
-MAX_SCOPES = 4_096
 MAX_EARLY = 16
 """Completions that wait for the end of a span whose start was not seen."""
 
@@ -57,6 +54,7 @@ class Tracker:
         notices: Notices,
     ) -> None:
         self.table = OpenTable()
+        self.foreign = ForeignSpans(self.table)
         self.sealed = SealedSpans()
         self.logs = LogTracker(self.table, self._write_log, counters)
         self._recent = RecentKeys(4_096)
@@ -65,8 +63,7 @@ class Tracker:
         """Told of spans that ended and that an attempt on the wire waits for."""
         self.program: ProgramRun | None = None
         self._early: dict[Key, Mapping[str, Any]] = {}
-        self._verdicts: dict[str, str] = {}
-        self._write = write
+        self._writer = StepWriter(write, once, settings)
         self._once = once
         self._unknown = unknown
         self._settings = settings
@@ -75,48 +72,6 @@ class Tracker:
         self._keys = CallKeys(settings.path)
         self._limits: set[int] = set()
         """Lengths at which SDKs of this process cut attributes."""
-
-    # --- foreign spans ------------------------------------------------------------------------------------------------
-
-    def foreign_started(self, span: Any) -> bool:
-        """Whether a span that began is foreign; then all is done. Touches nothing but single dictionary entries."""
-        if self.verdict(span) != "foreign":
-            return False
-        parent = span.parent
-        above = self.table.nearest((parent.trace_id, parent.span_id)) if parent is not None else None
-        if above is not None:
-            context = span.context
-            self.table.add_foreign((context.trace_id, context.span_id), above)
-        return True
-
-    def foreign_ended(self, span: Any) -> bool:
-        """The same for a span that ended. Below an open model call a foreign client span is one HTTP attempt."""
-        scope = span.instrumentation_scope
-        verdict = self._verdicts.get(scope.name) if scope is not None else None
-        if (verdict or self.verdict(span)) != "foreign":
-            return False
-        if not self.table.foreign:
-            return True
-        context = span.context
-        above = self.table.pop_foreign((context.trace_id, context.span_id))
-        if above is not None and span.kind is SpanKind.CLIENT:
-            step = above.nearest_step()
-            if step is not None and step.is_open and step.kind in (Kind.MODEL, None):
-                attempt = attempt_of(from_sdk(span))
-                if attempt is not None:
-                    step.add_attempt(attempt)
-        return True
-
-    def verdict(self, span: Any) -> str:
-        """``agent``, ``foreign`` or ``unknown``, by the span's scope."""
-        scope = span.instrumentation_scope
-        name = scope.name if scope is not None else ""
-        verdict = self._verdicts.get(name)
-        if verdict is None:
-            verdict = dialects.scope_verdict(name)
-            if len(self._verdicts) < MAX_SCOPES:
-                self._verdicts[name] = verdict
-        return verdict
 
     # --- starts -------------------------------------------------------------------------------------------------------
 
@@ -136,7 +91,7 @@ class Tracker:
         if evicted is not None:
             self._counters.add("evicted")
             self._give_up(evicted, "evicted")
-        if self.verdict(span) == "agent" or dialects.speaks(entry.keys()):
+        if self.foreign.verdict(span) == "agent" or dialects.speaks(entry.keys()):
             view = from_sdk(span)
             said = dialects.started(view)
             if said is not None:
@@ -182,7 +137,7 @@ class Tracker:
         take(self.program, stands_alone(entry), kind, facts)
         name = facts.agent_name if kind == Kind.AGENT else facts.tool_name
         entry.place = Place(name, facts.tool_call_id, facts.run_id, facts.session_id)
-        self._write(self._placed(steps.started_event(view, kind, facts, entry.path(), entry.outermost), view), None)
+        self._writer.write(steps.started_event(view, kind, facts, entry.path(), entry.outermost), view)
 
     # --- ends ---------------------------------------------------------------------------------------------------------
 
@@ -213,7 +168,7 @@ class Tracker:
     def reading(self, span: Any, entry: OpenSpan) -> tuple[SpanView | None, dialects.Reading | None]:
         """What a span that ended is."""
         entry.is_open = False
-        asked = entry.is_step or entry.logs or self.verdict(span) == "agent" or dialects.speaks(entry.keys())
+        asked = entry.is_step or entry.logs or self.foreign.verdict(span) == "agent" or dialects.speaks(entry.keys())
         view = from_sdk(span) if asked else None
         return view, dialects.read(view, entry.logs or ()) if view is not None else None
 
@@ -221,17 +176,6 @@ class Tracker:
         """Write the step that ended."""
         self._recent.add(entry.key)
         self._journal_end(entry, view, *said, span)
-
-    # --- what exporters are given besides -----------------------------------------------------------------------------
-
-    def expect_exports(self, waiting: int) -> None:
-        """An exporter will be given spans that ended, up to ``waiting`` of them behind the newest one."""
-        self._is_exported_too = True
-        self._recent.grow(2 * waiting)
-
-    def has_seen(self, key: Key) -> bool:
-        """Whether a processor saw the start of a span, or its step is written already."""
-        return key in self.table or key in self._recent
 
     def _journal_end(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts, span: Any) -> None:
         entry.is_step, entry.kind = True, kind
@@ -257,11 +201,11 @@ class Tracker:
                 }
             return made
 
-        at, made = self._put(event, view)
+        at, made = self._writer.write_pointing(event, view)
         if self.sealed.is_wanted and at is not None:
             self.sealed.note(span, entry, at, made, facts)
         for evaluated in evaluations.of_span(view):
-            self._write(self._placed(evaluated, view), None)
+            self._writer.write(evaluated, view)
 
     def _end_event(self, entry: OpenSpan, view: SpanView, kind: str, facts: Facts) -> StepEvent:
         """The event of an end; what stays the same from call to call is written before it and pointed at."""
@@ -269,7 +213,7 @@ class Tracker:
         header = None
         if kind in NODES:
             steps.take_attempts(facts, attempts)
-            header = self._header(facts, view)
+            header = self._writer.header(facts, view)
         return steps.ended_event(
             view,
             kind,
@@ -310,26 +254,6 @@ class Tracker:
             if (owner is None or entry.owner is owner) and not entry.interrupted:
                 self._interrupt(entry, "shutdown")
 
-    def _tell_wire(self, entry: OpenSpan, view: SpanView | None, said: dialects.Reading | None) -> None:
-        """Attempts on the wire may wait for the end of this span."""
-        if self.on_wire_span is not None:
-            kind, facts = said if said is not None else (None, None)
-            self.on_wire_span(entry, view, kind, facts)
-        entry.is_left = True
-
-    def wire_told(self, view: SpanView, facts: Facts, wire_ids: Sequence[str], rung: str | None) -> None:
-        """What the wire tells of a call whose span ended: facts that the span lacks, and which attempts it was."""
-
-        def event() -> StepEvent:
-            made = steps.amended_event(view, facts, header=self._header(facts, view))
-            if wire_ids:
-                made.payload.update(wireIds=list(wire_ids), rung=rung)
-            if not made.payload["facts"]:
-                del made.payload["facts"]
-            return made
-
-        self._put(event, view)
-
     def _give_up(self, entry: OpenSpan, reason: str) -> None:
         self._interrupt(entry, reason)
         entry.is_open = False
@@ -349,7 +273,7 @@ class Tracker:
             if entry.started and entry.kind is None:  # it began as a call of an unknown kind: that call is closed
                 closing = steps.started_event(view, None, said[1], entry.path())
                 closing.type, closing.payload = "NODE_INTERRUPTED", {"reason": reason}
-                self._write(self._placed(closing, view), None)
+                self._writer.write(closing, view)
             return
         entry.interrupted = entry.is_step = True
         kind, facts = said
@@ -363,7 +287,7 @@ class Tracker:
             made.type, made.payload = "NODE_INTERRUPTED", {"reason": reason, "record": made.payload}
             return made
 
-        self._put(event, view)
+        self._writer.write_pointing(event, view)
         self._tell_wire(entry, view, said)
 
     # --- the completion hook ------------------------------------------------------------------------------------------
@@ -385,12 +309,12 @@ class Tracker:
         kind, facts = told.unseen if told.unseen is not None and is_new else (None, Facts(**told.facts))
 
         def event() -> StepEvent:
-            header = self._header(facts, told.view)
+            header = self._writer.header(facts, told.view)
             if kind is not None:
                 return steps.ended_event(told.view, kind, facts, header=header)
             return steps.amended_event(told.view, facts, header=header)
 
-        self._put(event, told.view)
+        self._writer.write_pointing(event, told.view)
         if kind is not None:
             self._recent.add(told.key)
             self.logs.told.add(told.key)
@@ -402,23 +326,29 @@ class Tracker:
             fill(facts, entry.completion)
         take(self.program, stands_alone(entry), entry.kind, facts)
 
-    # --- both ---------------------------------------------------------------------------------------------------------
+    # --- the wire -----------------------------------------------------------------------------------------------------
 
-    def _put(self, event: Callable[[], StepEvent], view: SpanView | LogView) -> Put:
-        """Write an event that points at others of its stream. When another stream begins meanwhile, it is made anew."""
-        for _ in range(4):
-            before = self._once.stream()
-            made = self._placed(event(), view)
-            stream = self._once.stream()
-            if before not in (stream, None):
-                continue
-            try:
-                return self._write(made, stream), made
-            except StreamMoved:
-                self._once.say_again()
-        for key in ("header", "provider"):
-            made.payload.pop(key, None)
-        return self._write(made, None), made
+    def _tell_wire(self, entry: OpenSpan, view: SpanView | None, said: dialects.Reading | None) -> None:
+        """Attempts on the wire may wait for the end of this span."""
+        if self.on_wire_span is not None:
+            kind, facts = said if said is not None else (None, None)
+            self.on_wire_span(entry, view, kind, facts)
+        entry.is_left = True
+
+    def wire_told(self, view: SpanView, facts: Facts, wire_ids: Sequence[str], rung: str | None) -> None:
+        """What the wire tells of a call whose span ended: facts that the span lacks, and which attempts it was."""
+
+        def event() -> StepEvent:
+            made = steps.amended_event(view, facts, header=self._writer.header(facts, view))
+            if wire_ids:
+                made.payload.update(wireIds=list(wire_ids), rung=rung)
+            if not made.payload["facts"]:
+                del made.payload["facts"]
+            return made
+
+        self._writer.write_pointing(event, view)
+
+    # --- log records --------------------------------------------------------------------------------------------------
 
     def _write_log(self, log: LogView, path: list[str]) -> None:
         evaluated = evaluations.of_log(log)
@@ -427,23 +357,21 @@ class Tracker:
             self.logs.hear(log.scope)
 
         def event() -> StepEvent:
-            header = self._header(facts, log) if facts is not None else None
+            header = self._writer.header(facts, log) if facts is not None else None
             made = evaluated or steps.log_event(log, facts, header=header)
             if path:
                 made.trace["path"] = path
             return made
 
-        self._put(event, log)
+        self._writer.write_pointing(event, log)
 
-    def _header(self, facts: Facts, view: SpanView | LogView) -> int | None:
-        """The seq of the REQUEST_HEADER of these facts, which is written when there is none yet."""
-        held = steps.header_of(facts)
-        return self._once.header(held, self._placed(StepEvent("REQUEST_HEADER", held), view)) if held else None
+    # --- what exporters are given besides -----------------------------------------------------------------------------
 
-    def _placed(self, event: StepEvent, view: SpanView | LogView) -> StepEvent:
-        """The event with what the settings say of its place."""
-        if event.session is None and self._settings.session_attribute:
-            told = view.attributes.get(self._settings.session_attribute)
-            event.session = str(told) if told is not None else None
-        event.run = event.run or self._settings.run_id
-        return event
+    def expect_exports(self, waiting: int) -> None:
+        """An exporter will be given spans that ended, up to ``waiting`` of them behind the newest one."""
+        self._is_exported_too = True
+        self._recent.grow(2 * waiting)
+
+    def has_seen(self, key: Key) -> bool:
+        """Whether a processor saw the start of a span, or its step is written already."""
+        return key in self.table or key in self._recent
