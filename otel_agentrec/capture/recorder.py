@@ -10,9 +10,9 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from otel_agentrec.capture import handed, metrics
+from otel_agentrec.capture.audience import Audience
 from otel_agentrec.capture.background import Background, on_event_loop
 from otel_agentrec.capture.completions import Completion
-from otel_agentrec.capture.conversations.live import session_teller
 from otel_agentrec.capture.deferred import Deferred
 from otel_agentrec.capture.edge import LedgerEdge, envelope_of
 from otel_agentrec.capture.exporting import Exports
@@ -20,12 +20,10 @@ from otel_agentrec.capture.forked import end_with_child
 from otel_agentrec.capture.forward.outlets import Outlets
 from otel_agentrec.capture.forward.sealed import SealedSpans
 from otel_agentrec.capture.guard import PROCESS, Counters, Guard, Notices, guarded
-from otel_agentrec.capture.namedsinks import names_of, sinks_of
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.opening import Key, can_wait, frozen, is_slow
 from otel_agentrec.capture.spans import from_sdk_log
 from otel_agentrec.capture.steps import StepEvent
-from otel_agentrec.capture.telling import SinkTeller
 from otel_agentrec.capture.tracking import Tracker
 from otel_agentrec.capture.turns import Turns
 from otel_agentrec.capture.versions import versions
@@ -116,9 +114,8 @@ class Recorder:
         )
         self.exports = Exports(self, self._tracker, self._write, self._take, self.drain)
         """What exporters of ours are given."""
-        self._teller: SinkTeller | None = None
-        self._sessions = session_teller(self.path, settings, self.gate, self.guard)
-        self.add_sinks([*sinks_of(settings.sinks), *sinks])
+        self._audience = Audience(self.path, settings, self.gate, self.guard)
+        self.add_sinks(sinks)
         self._attached: dict[int, object] = {}
         self._sealed = False
         self._closed = self.edge.is_closed = not settings.enabled
@@ -301,8 +298,7 @@ class Recorder:
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Wait for records that were deferred; all others are in the kernel already. False when that took too long."""
         seconds = timeout_millis / 1000
-        waits = [self.drain, *([self._sessions.drain] if self._sessions is not None else ()), self.outlets.flush]
-        return False not in [wait(seconds) for wait in waits]
+        return False not in [wait(seconds) for wait in (self.drain, self._audience.drain, self.outlets.flush)]
 
     def stats(self) -> dict[str, int]:
         """Counts since the start of this process: ``nodes`` (model and tool calls), ``records`` (journal events),
@@ -326,14 +322,13 @@ class Recorder:
         return self._journal.gate
 
     def add_sinks(self, sinks: Iterable[IoCaptureSink | str]) -> None:
-        new = sinks_of(sinks)
-        if new:
-            self._teller = self._teller or SinkTeller((), self.guard, self.gate)
-            self._teller.sinks.extend(new)
-            self._opened["sinks"] = [self.redactor.text(name) for name in names_of(self._teller.sinks)]
+        self._audience.add(sinks)
+        names = self._audience.names()
+        if names:
+            self._opened["sinks"] = [self.redactor.text(name) for name in names]
 
     def has_sink(self, sink: IoCaptureSink) -> bool:
-        return self._teller is not None and any(one is sink for one in self._teller.sinks)
+        return self._audience.has(sink)
 
     @property
     def is_closed(self) -> bool:
@@ -356,17 +351,14 @@ class Recorder:
         return done
 
     def _after(self, event: StepEvent, done: SealedAt | None) -> None:
-        """Count what was written, and tell sinks."""
+        """Count what was written, and tell who listens."""
         if done is not None:
             self._stream = done.stream
             if self._sealed and event.type != "PROVIDER_SEEN":
                 self.counters.add("late")
             if event.type == "NODE_RECORDED":
                 self.counters.add("nodes")
-        if self._teller is not None:
-            self.guard.run("a sink", self._teller.feed, event, done)
-        if self._sessions is not None and done is not None:
-            self.guard.run("sessions", self._sessions.feed, event, done)
+        self._audience.feed(event, done)
 
     def _later(self, event: StepEvent) -> None:
         """Write an event after all that was told before."""
@@ -383,14 +375,8 @@ class Recorder:
     def _seal(self) -> None:
         self._sealed = True
         self._journal.seal()
-        self._finish_sinks()
+        self._audience.finish()
         self.guard.run("the end of sending", self.outlets.sealed)
-
-    def _finish_sinks(self) -> None:
-        if self._teller is not None:
-            self.guard.run("a sink", self._teller.finish)
-        if self._sessions is not None:
-            self.guard.run("sessions", self._sessions.finish)
 
     def _close(self) -> None:
         self._closed = True
@@ -398,10 +384,9 @@ class Recorder:
             self._wire.close()
         handed.left_by(self)
         self._journal.seal()
-        self._finish_sinks()
+        self._audience.finish()
         self.guard.run("the end of sending", partial(self.outlets.sealed, is_last=True))
-        for sink in self._teller.sinks if self._teller is not None else ():
-            self.guard.run("a sink's close", sink.close)
+        self._audience.close()
         self._attached.clear()
 
     def _after_fork_in_child(self) -> None:
@@ -416,9 +401,7 @@ class Recorder:
             self._wire.after_fork()
         self._once.after_fork()
         self.exports.after_fork()
-        for teller in (self._teller, self._sessions):
-            if teller is not None:
-                teller.after_fork()
+        self._audience.after_fork()
         self.counters.reset()
         self.edge.after_fork()
         self._tracker.table.after_fork(forked_from)
