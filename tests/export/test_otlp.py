@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from otel_agentrec.errors import UsageError
 from otel_agentrec.export.spans import Exported
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.settings import Settings
+from tests.capture.forward.sinks import HttpSink
 from tests.export.test_spans import SCENARIOS, recorded
 
 pytest.importorskip("uvicorn")
@@ -45,34 +44,11 @@ def served(tmp_path: Path) -> Iterator[tuple[Servers, Path]]:
         receiver.close()
 
 
-class Refusing(BaseHTTPRequestHandler):
-    """Answers 413 to anything larger than ``most``, else 200; counts requests."""
-
-    most = 0
-    seen: list[tuple[int, Any]] = []  # noqa: RUF012
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.seen.append((len(body), self.headers))
-        self.send_response(413 if len(body) > self.most else 200)
-        self.end_headers()
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def refusing() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    Refusing.seen.clear()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def sink() -> Iterator[HttpSink]:
+    sink = HttpSink()
+    yield sink
+    sink.close()
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
@@ -92,30 +68,28 @@ def test_all_arrives_once_however_often_it_is_sent(
     assert sorted(ids) == sorted(r.record_id for r in read_nodes(rec) if r.span_id)
 
 
-def test_nobody_there_is_told_and_the_next_try_goes_on(rec: Path, capsys: Out, refusing: str) -> None:
+def test_nobody_there_is_told_and_the_next_try_goes_on(rec: Path, capsys: Out, sink: HttpSink) -> None:
     assert run(["export", str(rec), "--otlp", "http://127.0.0.1:9"]) == 2
     err = capsys.readouterr().err
     assert "the receiver takes nothing" in err and "run the same command" in err
-    Refusing.most = 1 << 30
-    assert run(["export", str(rec), "--otlp", refusing]) == 0
+    assert run(["export", str(rec), "--otlp", sink.url]) == 0
 
 
 def test_a_batch_that_is_too_large_is_taken_apart_and_one_span_may_be_refused(
-    rec: Path, refusing: str, capsys: Out
+    rec: Path, sink: HttpSink, capsys: Out
 ) -> None:
     count = len(list(Exported(Recording(rec)).spans()))
-    Refusing.most = 1 << 30
-    run(["export", str(rec), "--otlp", refusing, "--no-gzip", "--json", "--header", "x-who=me", "--header", "A = b"])
-    whole, headers = Refusing.seen[-1]
-    assert (headers["x-who"], headers["a"]) == ("me", "b")
+    run(["export", str(rec), "--otlp", sink.url, "--no-gzip", "--json", "--header", "x-who=me", "--header", "A = b"])
+    whole = sink.came[-1]
+    assert (whole.headers["x-who"], whole.headers["a"]) == ("me", "b")
     capsys.readouterr()
 
-    Refusing.most = whole - 1
-    assert run(["export", str(rec), "--otlp", refusing, "--no-gzip", "--json", "--again"]) == 0
+    sink.most = len(whole.body) - 1
+    assert run(["export", str(rec), "--otlp", sink.url, "--no-gzip", "--json", "--again"]) == 0
     assert json.loads(capsys.readouterr().out)["batches"] > 1
 
-    Refusing.most = 0
-    assert run(["export", str(rec), "--otlp", refusing, "--no-gzip", "--again"]) == 1
+    sink.most = 0
+    assert run(["export", str(rec), "--otlp", sink.url, "--no-gzip", "--again"]) == 1
     err = capsys.readouterr().err
     assert f"{count} refused, the first is event" in err and "413" in err
 

@@ -11,12 +11,12 @@ import pytest
 
 from otel_agentrec import ingest
 from otel_agentrec.demo import stage
+from tests.capture.forward.sinks import HttpSink
 from tests.export.test_spans import SCENARIOS
 from tests.servers import built
 from tests.servers.collector import Collector
 from tests.servers.jaeger import Jaeger
 from tests.servers.kafka import Kafka
-from tests.servers.receiver import Receiver
 
 CARD, MAIL = "4111111111111111", "ola.nordmann@example.com"
 """In what the demo's user asks: personal data, which a recording keeps unless it has a rule of its own."""
@@ -98,7 +98,8 @@ def kafka(tmp_path: Path) -> Iterator[Kafka]:
 
 
 @pytest.fixture
-def hosted() -> Iterator[Receiver]:
-    """Stands in for a hosted backend such as Langfuse; ``requests`` keeps what came, byte for byte."""
-    with Receiver() as receiver:
-        yield receiver
+def hosted() -> Iterator[HttpSink]:
+    """Stands in for a hosted backend such as Langfuse; ``came`` keeps what came, byte for byte."""
+    sink = HttpSink()
+    yield sink
+    sink.close()

@@ -15,13 +15,13 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from otel_agentrec.cli.app import run
 from otel_agentrec.journal.stamps import stamp_of
+from tests.capture.forward.sinks import HttpSink
 from tests.servers import built
 from tests.servers.collector import Collector, components, validate
 from tests.servers.conftest import CARD, MAIL
 from tests.servers.feeding import event_texts, events_in, export, spans_in, stamps, wait_for
 from tests.servers.jaeger import Jaeger
 from tests.servers.kafka import PARTITIONS, Kafka, Message
-from tests.servers.receiver import Receiver
 
 pytestmark = pytest.mark.servers
 
@@ -169,21 +169,21 @@ def test_the_redacted_leg_has_no_personal_data_and_the_evidence_all_of_it(
     )
 
 
-def test_langfuse_gets_what_its_api_asks_for(demo: Path, collector: Start, hosted: Receiver) -> None:
+def test_langfuse_gets_what_its_api_asks_for(demo: Path, collector: Start, hosted: HttpSink) -> None:
     secret = b64encode(b"pk-lf-1:sk-lf-1").decode()
     one = collector("langfuse.yaml", LANGFUSE_HOST=hosted.url, LANGFUSE_AUTH=secret)
     sent = export(demo, one.http_url, "--again")
     assert len(hosted.wait_for(sent)) == sent
-    for request in hosted.requests:
+    for request in hosted.came:
         assert request.path == "/api/public/otel/v1/traces"
         assert request.headers["authorization"] == f"Basic {secret}"
         assert request.headers["x-langfuse-ingestion-version"] == "4"
         assert request.headers["content-type"] == "application/x-protobuf"
-    names = {attribute.key for span in hosted.spans() for attribute in span.attributes}
+    names = {attribute.key for span in hosted.spans for attribute in span.attributes}
     assert {"gen_ai.input.messages", "langfuse.observation.metadata.agentrec_hash"} <= names
 
 
-def test_what_langfuse_refuses_is_counted(demo: Path, collector: Start, hosted: Receiver) -> None:
+def test_what_langfuse_refuses_is_counted(demo: Path, collector: Start, hosted: HttpSink) -> None:
     one = collector("langfuse.yaml", LANGFUSE_HOST=hosted.url)
 
     def count(name: str) -> float:
@@ -197,20 +197,20 @@ def test_what_langfuse_refuses_is_counted(demo: Path, collector: Start, hosted: 
     assert count("sent") == sent
 
 
-def test_what_langfuse_did_not_take_waits_through_a_restart(demo: Path, collector: Start, hosted: Receiver) -> None:
+def test_what_langfuse_did_not_take_waits_through_a_restart(demo: Path, collector: Start, hosted: HttpSink) -> None:
     hosted.status = 503
     one = collector("langfuse.yaml", LANGFUSE_HOST=hosted.url)
     sent = export(demo, one.http_url, "--again")
     hosted.wait_for(sent)
     one.kill()
-    hosted.requests.clear()
+    hosted.came.clear()
     hosted.status = 200
     one.start()
     found = {span.span_id for span in hosted.wait_for(sent)}
     assert len(found) == sent
 
 
-def test_all_in_one_serves_each_as_it_should(demo: Path, collector: Start, jaeger: Jaeger, hosted: Receiver) -> None:
+def test_all_in_one_serves_each_as_it_should(demo: Path, collector: Start, jaeger: Jaeger, hosted: HttpSink) -> None:
     one = collector("all-in-one.yaml", JAEGER_OTLP=jaeger.otlp_url, LANGFUSE_HOST=hosted.url)
     sent = export(demo, one.grpc_url, "--again")
     export(demo, one.http_url, "--again", "--events")
@@ -222,7 +222,7 @@ def test_all_in_one_serves_each_as_it_should(demo: Path, collector: Start, jaege
     for secret in (CARD, MAIL):
         assert secret in file.read_text("utf-8")
         assert secret not in jaeger.answer(SERVICE).decode()
-        assert all(secret.encode() not in request.body for request in hosted.requests)
+        assert all(secret.encode() not in request.body for request in hosted.came)
 
 
 def test_the_largest_span_gets_through_to_jaeger_and_the_evidence(
@@ -236,7 +236,7 @@ def test_the_largest_span_gets_through_to_jaeger_and_the_evidence(
     assert {stamp_of(span["attributes"]) for span in spans_in(one.directory / EVIDENCE)} == stamps(large)
 
 
-def test_the_largest_span_gets_through_to_langfuse(large: Path, collector: Start, hosted: Receiver) -> None:
+def test_the_largest_span_gets_through_to_langfuse(large: Path, collector: Start, hosted: HttpSink) -> None:
     one = collector("langfuse.yaml", LANGFUSE_HOST=hosted.url)
     export(large, one.http_url, "--again")
     (sent,) = hosted.wait_for(1)

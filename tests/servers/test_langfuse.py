@@ -13,10 +13,10 @@ from otel_agentrec import read_nodes
 from otel_agentrec.demo import stage
 from otel_agentrec.journal.stamps import Stamp
 from otel_agentrec.nodes.record import NodeIoRecord
+from tests.capture.forward.sinks import HttpSink, Request
 from tests.servers.collector import Collector
 from tests.servers.feeding import export, stamps
 from tests.servers.langfuse import MAX_BODY_BYTES, Observation, Refused, Trace, observation, traces
-from tests.servers.receiver import Receiver, Request
 
 Json = Any
 Sent = Callable[[Path], list[Request]]
@@ -25,11 +25,11 @@ OURS = {"MODEL": "GENERATION", "TOOL": "TOOL"}
 
 
 @pytest.fixture(params=["export", pytest.param("collector", marks=pytest.mark.servers)])
-def sent(request: pytest.FixtureRequest, hosted: Receiver) -> Iterator[Sent]:
+def sent(request: pytest.FixtureRequest, hosted: HttpSink) -> Iterator[Sent]:
     """The requests that a recording becomes: those of ``export`` itself, and those that left through ``langfuse.yaml``."""
 
     def send(recording: Path) -> list[Request]:
-        hosted.requests.clear()
+        hosted.came.clear()
         if request.param == "export":
             count = export(recording, f"{hosted.url}/api/public/otel", "--again")
         else:
@@ -37,7 +37,7 @@ def sent(request: pytest.FixtureRequest, hosted: Receiver) -> Iterator[Sent]:
             one = start("langfuse.yaml", LANGFUSE_HOST=hosted.url)
             count = export(recording, one.http_url, "--again")
         assert len(hosted.wait_for(count)) == count
-        return list(hosted.requests)
+        return list(hosted.came)
 
     yield send
 

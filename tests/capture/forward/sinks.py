@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -17,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
-__all__ = ["GrpcSink", "HttpSink", "attributes", "until"]
+__all__ = ["GrpcSink", "HttpSink", "Request", "attributes", "until"]
 
 
 def value(v: AnyValue) -> Any:
@@ -41,18 +42,28 @@ def until(what: Callable[[], object], seconds: float = 20.0) -> None:
         time.sleep(0.01)
 
 
+@dataclass(frozen=True)
+class Request:
+    """As it came over HTTP: ``headers`` by lower-case name, ``body`` decompressed."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    def message(self) -> ExportTraceServiceRequest:
+        return ExportTraceServiceRequest.FromString(self.body)
+
+
 class _Sink:
     def __init__(self) -> None:
         self.requests: list[ExportTraceServiceRequest] = []
+        """Those that were taken; so are ``log_requests``."""
         self.log_requests: list[ExportLogsServiceRequest] = []
         self.delay = 0.0
-        self.status = 200
-        self.most = 1 << 40
-        """Bytes of a request beyond which it is refused."""
 
     @property
     def spans(self) -> list[Any]:
-        return [s for r in self.requests for rs in r.resource_spans for ss in rs.scope_spans for s in ss.spans]
+        return _spans(self.requests)
 
     @property
     def logs(self) -> list[Any]:
@@ -62,11 +73,20 @@ class _Sink:
         return [attributes(s) for s in self.spans if s.name == name]
 
 
+def _spans(requests: Iterable[ExportTraceServiceRequest]) -> list[Any]:
+    return [s for r in requests for rs in r.resource_spans for ss in rs.scope_spans for s in ss.spans]
+
+
 class HttpSink(_Sink):
-    """``port`` 0 takes a free one."""
+    """``port`` 0 takes a free one. Below any path: hosted backends have one of their own before ``/v1/traces``."""
 
     def __init__(self, port: int = 0) -> None:
         super().__init__()
+        self.came: list[Request] = []
+        """All requests, also those that were refused."""
+        self.status = 200
+        self.most = 1 << 40
+        """Bytes of a request beyond which it is refused."""
         sink = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -75,10 +95,11 @@ class HttpSink(_Sink):
                 if self.headers.get("content-encoding") == "gzip":
                     body = gzip.decompress(body)
                 time.sleep(sink.delay)
+                sink.came.append(Request(self.path, {name.lower(): held for name, held in self.headers.items()}, body))
                 status = 413 if len(body) > sink.most else sink.status
-                if status == 200 and self.path == "/v1/traces":
+                if status == 200 and self.path.endswith("/v1/traces"):
                     sink.requests.append(ExportTraceServiceRequest.FromString(body))
-                elif status == 200 and self.path == "/v1/logs":
+                elif status == 200 and self.path.endswith("/v1/logs"):
                     sink.log_requests.append(ExportLogsServiceRequest.FromString(body))
                 try:
                     self.send_response(status)
@@ -96,6 +117,11 @@ class HttpSink(_Sink):
         self._thread.start()
         self.port = self._server.server_port
         self.url = f"http://127.0.0.1:{self.port}"
+
+    def wait_for(self, count: int) -> list[Any]:
+        """All spans that came, also in requests that were refused, once there are at least ``count``."""
+        until(lambda: len(_spans(one.message() for one in list(self.came))) >= count, 30)
+        return _spans(one.message() for one in list(self.came))
 
     def close(self) -> None:
         self._server.shutdown()
