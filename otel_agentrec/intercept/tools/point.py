@@ -18,6 +18,7 @@ import inspect
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from otel_agentrec.capture.guard import PROCESS
@@ -29,8 +30,10 @@ from otel_agentrec.intercept.tools.running import Frame, enter, inside, leave, o
 from otel_agentrec.intercept.tools.streams import (
     Streamed,
     Taken,
-    advance,
     advance_async,
+    closed,
+    follow,
+    follow_async,
     hand_out,
     hand_out_async,
 )
@@ -144,9 +147,10 @@ class Point:
 
         @functools.wraps(original)
         async def call(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-            events = original(*args, **kwargs) if self.answerer() is None else self._events(original, args, kwargs)
+            events = None
             sent = thrown = None
             try:
+                events = original(*args, **kwargs) if self.answerer() is None else self._events(original, args, kwargs)
                 while True:
                     try:
                         event = await advance_async(events, sent, thrown)
@@ -163,63 +167,21 @@ class Point:
                 await others_ended()
                 raise
             finally:
-                await _closed(events)
+                await closed(events)
 
         setattr(call, POINT, call)
         return call
 
-    async def _events(self, original: Callable[..., Any], args: Any, kwargs: Any) -> AsyncIterator[Any]:
+    def _events(self, original: Callable[..., Any], args: Any, kwargs: Any) -> AsyncIterator[Any]:
         visit = self._begin(args, kwargs)
-        source = original(*args, **kwargs) if visit is None or visit.outcome is None else self._recorded(visit)
-        frame = visit.frame if visit is not None and visit.outcome is None else None
-        taken = Taken()
-        sent = thrown = None
-        try:
-            while True:
-                token = enter(frame) if frame is not None else None  # left while the consumer works
-                try:
-                    event = await advance_async(source, sent, thrown)
-                except StopAsyncIteration:
-                    break
-                finally:
-                    if token is not None:
-                        leave(token)
-                taken.events.append(event)
-                sent = thrown = None
-                try:
-                    sent = yield event
-                except GeneratorExit:
-                    raise
-                except BaseException as error:
-                    thrown = error
-                taken.is_driven |= sent is not None or thrown is not None
-        except BaseException as error:
-            if frame is not None and visit is not None:
-                visit.raised(error, taken)
-            raise
-        finally:
-            await _closed(source)
-        if frame is not None and visit is not None:
-            visit.streamed(taken)
-
-    async def _recorded(self, visit: _Visit) -> AsyncIterator[Any]:
-        assert visit.outcome is not None
-        through: Any = hand_out_async(self._recorded_events(visit), visit.call.name)
-        sent = thrown = None
-        while True:
-            try:
-                event = await advance_async(through, sent, thrown)
-            except StopAsyncIteration:
-                break
-            sent = thrown = None
-            try:
-                sent = yield event
-            except GeneratorExit:
-                raise
-            except BaseException as error:
-                thrown = error
-        if visit.outcome.error is not None:
-            handed_out(visit.outcome)
+        if visit is None:
+            return original(*args, **kwargs)  # type: ignore[no-any-return]
+        if visit.outcome is not None:
+            return hand_out_async(self._recorded_events(visit), visit.call.name, visit.raise_again)
+        source, taken = original(*args, **kwargs), Taken()
+        return follow_async(
+            source, taken, visit.frame, partial(visit.raised, taken=taken), partial(visit.streamed, taken)
+        )
 
     def iterator(self, original: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
         """Wrap a plain generator, as :meth:`generator` does an async one; it gives what the generator returns too."""
@@ -231,40 +193,12 @@ class Point:
                 return (yield from original(*args, **kwargs))
             if visit.outcome is not None:
                 returned = yield from hand_out(self._recorded_events(visit), visit.call.name)
-                if visit.outcome.error is not None:
-                    handed_out(visit.outcome)
+                visit.raise_again()
                 return returned
-            source = iter(original(*args, **kwargs))
-            taken = Taken()
-            sent = thrown = None
-            try:
-                while True:
-                    token = enter(visit.frame)
-                    try:
-                        event = advance(source, sent, thrown)
-                    except StopIteration as end:
-                        taken.returned = end.value
-                        break
-                    finally:
-                        leave(token)
-                    taken.events.append(event)
-                    sent = thrown = None
-                    try:
-                        sent = yield event
-                    except GeneratorExit:
-                        raise
-                    except BaseException as error:
-                        thrown = error
-                    taken.is_driven |= sent is not None or thrown is not None
-            except BaseException as error:
-                visit.raised(error, taken)
-                raise
-            finally:
-                close = getattr(source, "close", None)
-                if close is not None:
-                    close()
+            source, taken = iter(original(*args, **kwargs)), Taken()
+            returned = yield from follow(source, taken, visit.frame, partial(visit.raised, taken=taken))
             visit.streamed(taken)
-            return taken.returned
+            return returned
 
         setattr(call, POINT, call)
         return call
@@ -344,6 +278,11 @@ class _Visit:
         self.frame.end()
         self.answerer.returned(self.call, taken.outcome(self.point.codecs))
 
+    def raise_again(self) -> None:
+        """What a recorded stream ended with, if that was an error."""
+        if self.outcome is not None and self.outcome.error is not None:
+            handed_out(self.outcome)
+
     def raised(self, error: BaseException, taken: Taken | None = None) -> None:
         """Told of an Exception as an outcome; anything else cut the tool off, and nobody knows how far it came."""
         self.frame.end()
@@ -371,12 +310,6 @@ async def _awaited(visit: _Visit, running: Awaitable[Any]) -> Any:
         leave(token)
     visit.returned(value)
     return value
-
-
-async def _closed(events: Any) -> None:
-    close = getattr(events, "aclose", None)
-    if close is not None:
-        await close()
 
 
 def _current_span() -> SpanRef | None:

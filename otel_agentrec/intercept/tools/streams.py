@@ -6,7 +6,7 @@ driven (by ``send``, ``throw`` and their like) was a conversation: half of it is
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,9 @@ from otel_agentrec.intercept.tools.codecs import (
     register,
     to_json,
 )
+from otel_agentrec.intercept.tools.running import Frame, enter, leave
 
-__all__ = ["Streamed", "Taken", "advance", "advance_async", "follow", "follow_async", "hand_out", "hand_out_async"]
+__all__ = ["Streamed", "Taken", "advance_async", "closed", "follow", "follow_async", "hand_out", "hand_out_async"]
 
 Json = Any
 
@@ -84,49 +85,90 @@ async def advance_async(source: AsyncIterator[Any], sent: Any, thrown: BaseExcep
     return await (source.__anext__() if sent is None else source.asend(sent))  # type: ignore[attr-defined]
 
 
-def follow(source: Iterator[Any], taken: Taken) -> Generator[Any, Any, Any]:
-    """Pass a generator on as ``yield from`` does, and note what is taken."""
+def follow(
+    source: Iterator[Any],
+    taken: Taken,
+    frame: Frame | None = None,
+    raised: Callable[[BaseException], object] = lambda error: None,
+) -> Generator[Any, Any, Any]:
+    """Pass a generator on as ``yield from`` does, and note what is taken.
+
+    Args:
+        frame: what the generator does is part of this call; what its consumer does meanwhile is not.
+        raised: told of what ends it but its own end: an error of the generator's, or a consumer that stops early.
+    """
     sent = thrown = None
-    while True:
-        try:
-            event = advance(source, sent, thrown)
-        except StopIteration as end:
-            taken.returned = end.value
-            return end.value
-        taken.events.append(event)
-        sent = thrown = None
-        try:
-            sent = yield event
-        except GeneratorExit:
-            close = getattr(source, "close", None)
-            if close is not None:
-                close()
-            raise
-        except BaseException as error:
-            thrown = error
-        taken.is_driven |= sent is not None or thrown is not None
+    try:
+        while True:
+            token = enter(frame) if frame is not None else None
+            try:
+                event = advance(source, sent, thrown)
+            except StopIteration as end:
+                taken.returned = end.value
+                break
+            finally:
+                if token is not None:
+                    leave(token)
+            taken.events.append(event)
+            sent = thrown = None
+            try:
+                sent = yield event
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                thrown = error
+            taken.is_driven |= sent is not None or thrown is not None
+    except BaseException as error:
+        raised(error)
+        raise
+    finally:
+        close = getattr(source, "close", None)
+        if close is not None:
+            close()
+    return taken.returned
 
 
-async def follow_async(source: AsyncIterator[Any], taken: Taken) -> AsyncIterator[Any]:
-    """The same of an async generator."""
+async def follow_async(
+    source: AsyncIterator[Any],
+    taken: Taken,
+    frame: Frame | None = None,
+    raised: Callable[[BaseException], object] = lambda error: None,
+    ended: Callable[[], object] = lambda: None,
+) -> AsyncIterator[Any]:
+    """The same of an async generator, which can't return anything: ``ended`` is called at its end, before its consumer knows."""
     sent = thrown = None
-    while True:
-        try:
-            event = await advance_async(source, sent, thrown)
-        except StopAsyncIteration:
-            return
-        taken.events.append(event)
-        sent = thrown = None
-        try:
-            sent = yield event
-        except GeneratorExit:
-            close = getattr(source, "aclose", None)
-            if close is not None:
-                await close()
-            raise
-        except BaseException as error:
-            thrown = error
-        taken.is_driven |= sent is not None or thrown is not None
+    try:
+        while True:
+            token = enter(frame) if frame is not None else None
+            try:
+                event = await advance_async(source, sent, thrown)
+            except StopAsyncIteration:
+                break
+            finally:
+                if token is not None:
+                    leave(token)
+            taken.events.append(event)
+            sent = thrown = None
+            try:
+                sent = yield event
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                thrown = error
+            taken.is_driven |= sent is not None or thrown is not None
+    except BaseException as error:
+        raised(error)
+        raise
+    finally:
+        await closed(source)
+    ended()
+
+
+async def closed(events: Any) -> None:
+    """Close an async generator; anything else has nothing to close."""
+    close = getattr(events, "aclose", None)
+    if close is not None:
+        await close()
 
 
 def hand_out(events: Any, name: str) -> Generator[Any, Any, Any]:
@@ -148,8 +190,8 @@ def hand_out(events: Any, name: str) -> Generator[Any, Any, Any]:
     return told.returned
 
 
-async def hand_out_async(events: Any, name: str) -> AsyncIterator[Any]:
-    """The same for an async consumer; raises likewise."""
+async def hand_out_async(events: Any, name: str, ended: Callable[[], object] = lambda: None) -> AsyncIterator[Any]:
+    """The same for an async consumer; raises likewise, and what ``ended`` raises at the end."""
     for event in events.events if isinstance(events, Streamed) else events:
         try:
             sent = yield event
@@ -159,6 +201,7 @@ async def hand_out_async(events: Any, name: str) -> AsyncIterator[Any]:
             raise _not_asked(name) from error
         if sent is not None:
             raise _not_asked(name)
+    ended()
 
 
 def _not_asked(name: str) -> ResultUnreadable:
