@@ -16,8 +16,9 @@ import scene
 from otel_agentrec import AgentPrompt, AgentToolCall, AgentToolResult, ModelClient, ToolExecutor, agent_run
 
 PROMPT = AgentPrompt(scene.MODEL, scene.QUESTION, tools=[{"type": "function", **tool} for tool in scene.OFFERED])
-FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "agentrec-combo")
-"""Where a program keeps what it keeps."""
+NEW = (Path(f"agentrec-combo{n}") for n in ("", *(f"-{i}" for i in range(2, 1000))))
+FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else next(folder for folder in NEW if not folder.exists())
+"""Where a program keeps what it keeps: new each time, so that it begins at the beginning."""
 
 
 class Tools:
