@@ -48,6 +48,10 @@ def write_anew(recording: Path, words: dict[bytes, bytes]) -> None:
         path.write_bytes(b"".join(lines))
 
 
+if scene.recording().exists():
+    sys.exit(
+        f"{scene.recording()} is there: name a directory that is not, for what is rewritten here is to be this run alone"
+    )
 EVIDENCE.unlink(missing_ok=True)
 forward = [SimpleSpanProcessor(Collector())]
 with otel_agentrec.configure(scene.recording(), forward=forward, sessions=False), scene.model():

@@ -37,6 +37,7 @@ EFFECTS = ["96 euros paid", "bed at Finse", "train Oslo to Finse"]
 
 def play(name: str, recording: Path) -> None:
     effects = recording.parent / f"{recording.name}-effects.txt"
+    effects.unlink(missing_ok=True)
     agent = [sys.executable, str(HERE / f"{name}.py")]
     with ScriptedServer(SCRIPT) as model:
         environ = {
