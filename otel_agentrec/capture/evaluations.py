@@ -10,7 +10,7 @@ from typing import Any
 
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.capture.steps import StepEvent
-from otel_agentrec.nodes.identity import record_id_of_span
+from otel_agentrec.records import record_id_of_span
 
 __all__ = ["of_log", "of_span"]
 

@@ -1,7 +1,8 @@
 """What Jaeger answers and its UI saves -> views. Spans only: Jaeger keeps no log records.
 
-``/api/v3/traces`` answers OTLP/JSON in an envelope ``{"result": …}``; ``/api/traces`` has a form of its own. A span there has ``tags`` in place of attributes, times in microseconds, its process in a table of the trace. What OTLP says
-in fields of its own (kind, status, scope) stands among the tags under the names that Jaeger's translation gives them.
+``/api/v3/traces`` answers OTLP/JSON in an envelope ``{"result": …}``; ``/api/traces`` has a form of its own. A span there has
+``tags`` in place of attributes, times in microseconds, its process in a table of the trace. What OTLP says in fields of its own
+(kind, status, scope) stands among the tags under the names that Jaeger's translation gives them.
 """
 
 from __future__ import annotations

@@ -19,9 +19,8 @@ from otel_agentrec.capture.prompts import prompt_of
 from otel_agentrec.capture.steps import StepEvent, header_of
 from otel_agentrec.journal.facts import Facts
 from otel_agentrec.nodes.given import CONTENT, MODEL_INPUTS, TOOL_INPUTS, fault_of, said
-from otel_agentrec.nodes.identity import RECORD_NAMESPACE
 from otel_agentrec.nodes.text import calls_in, parsed
-from otel_agentrec.records import NodeIoRecord, NodeType, camel, node_id
+from otel_agentrec.records import RECORD_NAMESPACE, NodeIoRecord, NodeType, camel, node_id
 
 __all__ = ["DIALECT", "NotARecord", "Told", "events_of", "record_of"]
 

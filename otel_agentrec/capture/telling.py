@@ -26,7 +26,8 @@ Json = Any
 class SinkTeller:
     """Folds the events of one writer and hands the records to sinks. What a sink raises is counted, and the next is told.
 
-    Sinks get nothing that has not passed the ``gate``. Any thread may feed. Sinks are called without a lock: a sink that waits for another thread holds up only its own.
+    Sinks get nothing that has not passed the ``gate``. Any thread may feed. Sinks are called without a lock: a sink that waits
+    for another thread holds up only its own.
     """
 
     def __init__(self, sinks: Iterable[IoCaptureSink], guard: Guard, gate: Gate) -> None:

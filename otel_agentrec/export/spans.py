@@ -18,10 +18,10 @@ from otel_agentrec.journal.reader import Recording, Resolver, StreamFile
 from otel_agentrec.journal.stamps import Stamp
 from otel_agentrec.nodes.agentsaid import AgentSaid
 from otel_agentrec.nodes.fold import fold
-from otel_agentrec.nodes.identity import record_id_of_span
 from otel_agentrec.nodes.skeleton import ENDED
 from otel_agentrec.nodes.sound import facts_of, record_of, where_of
 from otel_agentrec.nodes.spanattributes import attributes_of, plain_value, shown_values
+from otel_agentrec.records import record_id_of_span
 
 __all__ = ["Exported"]
 

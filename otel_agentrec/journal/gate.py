@@ -18,7 +18,7 @@ from otel_agentrec.journal.canonical import (
 )
 from otel_agentrec.journal.events import content_of
 from otel_agentrec.journal.facts import RawList
-from otel_agentrec.journal.lists import parse_elements
+from otel_agentrec.journal.lists import parsed
 from otel_agentrec.redaction import Redactor
 
 __all__ = ["OWN_EVENTS", "Gate"]
@@ -117,15 +117,10 @@ OWN_EVENTS = Gate(Redactor(credentials=False))
 
 
 def _parsed(value: Any) -> Any:
-    """A value with its RawLists parsed; one that is no list becomes its text."""
+    """A value with its RawLists parsed."""
     if isinstance(value, dict):
         return {key: _parsed(held) for key, held in value.items()}
-    if not isinstance(value, RawList):
-        return value
-    try:
-        return [value.element(item) for item, _ in parse_elements(value.text)]
-    except (ValueError, RecursionError):
-        return value.text
+    return parsed(value)
 
 
 def _part(

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from otel_agentrec.journal.canonical import canonical_each
 from otel_agentrec.journal.facts import RawList
 
-__all__ = ["ListCache", "ListDraft", "Owner", "parse_elements"]
+__all__ = ["ListCache", "ListDraft", "Owner", "parse_elements", "parsed"]
 
 Json = Any
 MAX_DEPTH = 64
@@ -218,6 +218,16 @@ class ListCache:
             return False
         self._weight += shelf.weigh()
         return True
+
+
+def parsed(value: Json) -> Json:
+    """What a RawList holds, its text where that is no list; anything else as it is."""
+    if not isinstance(value, RawList):
+        return value
+    try:
+        return [value.element(item) for item, _ in parse_elements(value.text)]
+    except (ValueError, RecursionError):
+        return value.text
 
 
 def parse_elements(text: str, after: int | None = None) -> list[tuple[Json, int]]:

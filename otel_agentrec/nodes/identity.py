@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from otel_agentrec.nodes.skeleton import OTHER_EXPORT, Span
-from otel_agentrec.records import RECORD_NAMESPACE, record_id_of_span
+from otel_agentrec.records import record_id_of_span
 
-__all__ = ["RECORD_NAMESPACE", "record_id", "record_id_of_span"]
+__all__ = ["record_id"]
 
 
 def record_id(s: Span) -> str:

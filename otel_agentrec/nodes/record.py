@@ -10,7 +10,7 @@ from otel_agentrec.journal.events import Event
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.evaluations import Evaluations
 from otel_agentrec.nodes.given import given_record
-from otel_agentrec.nodes.identity import RECORD_NAMESPACE, record_id
+from otel_agentrec.nodes.identity import record_id
 from otel_agentrec.nodes.implied import Implied
 from otel_agentrec.nodes.intercepted import Intercepted
 from otel_agentrec.nodes.memo import Memo
@@ -23,7 +23,7 @@ from otel_agentrec.nodes.text import calls_in, is_cut, parsed, reasoning_in, tex
 from otel_agentrec.nodes.told import Told
 from otel_agentrec.nodes.wire_payload import payload_of
 from otel_agentrec.nodes.wires import Wire, Wires, retries_of
-from otel_agentrec.records import JournalRef, NodeIoRecord, NodeType, node_id
+from otel_agentrec.records import RECORD_NAMESPACE, JournalRef, NodeIoRecord, NodeType, node_id
 
 __all__ = ["Builder", "Heard", "message_memo"]
 

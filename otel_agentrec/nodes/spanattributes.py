@@ -10,8 +10,8 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from otel_agentrec.journal.facts import Kind, RawList
-from otel_agentrec.journal.lists import parse_elements
+from otel_agentrec.journal.facts import Kind
+from otel_agentrec.journal.lists import parsed
 
 __all__ = ["attributes_of", "plain_value", "shown_values", "text_of"]
 
@@ -168,7 +168,7 @@ def text_of(value: Json) -> str:
     """JSON text; a text stays as it is."""
     if isinstance(value, str):
         return value
-    return json.dumps(_parsed(value), ensure_ascii=False, separators=(",", ":"), default=str)
+    return json.dumps(parsed(value), ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def plain_value(value: Json) -> Value:
@@ -189,7 +189,7 @@ def _finished(messages: Json, facts: Mapping[str, Json]) -> Json:
 
     Phoenix shows none of a step's output messages when one lacks it.
     """
-    messages = _parsed(messages)
+    messages = parsed(messages)
     if not isinstance(messages, (list, tuple)):
         return messages
     reasons = list(facts.get("finishReasons") or ())
@@ -206,18 +206,9 @@ def _call_parts(calls: Json) -> list[Json]:
     return [{"type": "tool_call", **call} for call in calls if isinstance(call, Mapping)]
 
 
-def _parsed(value: Json) -> Json:
-    if not isinstance(value, RawList):
-        return value
-    try:
-        return [value.element(item) for item, _ in parse_elements(value.text)]
-    except (ValueError, RecursionError):
-        return value.text
-
-
 def _spoken(messages: Json, role: str) -> Json:
     """What the last message of a role says: its text, else its parts; None when there is none."""
-    messages = _parsed(messages)
+    messages = parsed(messages)
     if not isinstance(messages, Sequence) or isinstance(messages, str):
         return messages
     said = [m for m in messages if isinstance(m, Mapping) and m.get("role") == role]

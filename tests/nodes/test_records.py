@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from otel_agentrec.nodes.fold import fold
-from otel_agentrec.nodes.identity import RECORD_NAMESPACE
+from otel_agentrec.records import RECORD_NAMESPACE
 
 from .telling import T0, Telling, does, text
 

@@ -14,8 +14,8 @@ from otel_agentrec import read_nodes, verify
 from otel_agentrec.demo.script import Call, Turn, When
 from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.journal.reader import Recording
-from otel_agentrec.nodes.identity import record_id_of_span
 from otel_agentrec.nodes.wire import read_wire
+from otel_agentrec.records import record_id_of_span
 from tests.capture.forward.sinks import HttpSink, attributes
 from tests.capture.forward.test_events import check as check_events
 from tests.capture.forward.test_forward import lines

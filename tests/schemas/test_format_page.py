@@ -12,8 +12,7 @@ from otel_agentrec.journal.facts import CONTENT
 from otel_agentrec.journal.lines import MAX_LINE
 from otel_agentrec.journal.normal import MAX_BYTES, MAX_DEPTH
 from otel_agentrec.journal.writer import new_stream_name
-from otel_agentrec.nodes.identity import RECORD_NAMESPACE
-from otel_agentrec.records import NodeIoRecord, NodeType
+from otel_agentrec.records import RECORD_NAMESPACE, NodeIoRecord, NodeType
 from otel_agentrec.schemas import FORMAT_DIRECTORY, load
 from otel_agentrec.settings import Settings
 

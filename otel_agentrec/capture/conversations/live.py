@@ -22,9 +22,9 @@ from otel_agentrec.capture.payloads import frozen_copy
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.draft import ContentMode, SealedAt
 from otel_agentrec.journal.events import Event
-from otel_agentrec.journal.facts import Kind, RawList
+from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.gate import Gate
-from otel_agentrec.journal.lists import parse_elements
+from otel_agentrec.journal.lists import parsed
 from otel_agentrec.nodes.fold import View
 from otel_agentrec.nodes.live import LiveFold
 from otel_agentrec.nodes.skeleton import Span
@@ -159,7 +159,7 @@ class SessionTeller:
     def _take(self, event: StepEvent, at: SealedAt) -> None:
         payload = event.payload
         if event.type == "REQUEST_HEADER":
-            payload = {key: _listed(value) for key, value in payload.items()}
+            payload = {key: parsed(value) for key, value in payload.items()}
         self._fold.feed(
             Event(
                 id=str(uuid.uuid4()),
@@ -206,12 +206,3 @@ class SessionTeller:
                 calls.append(call)
             if len(self._waiting) > MAX_RUNS:
                 self._waiting.popitem(last=False)
-
-
-def _listed(value: Json) -> Json:
-    if not isinstance(value, RawList):
-        return value
-    try:
-        return [value.element(item) for item, _ in parse_elements(value.text)]
-    except (ValueError, RecursionError):
-        return value.text

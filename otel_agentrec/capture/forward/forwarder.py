@@ -25,8 +25,8 @@ from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.stamps import Stamp
 from otel_agentrec.nodes.agentsaid import AgentSaid
-from otel_agentrec.nodes.identity import record_id_of_span
 from otel_agentrec.nodes.spanattributes import attributes_of, shown_values
+from otel_agentrec.records import record_id_of_span
 
 if TYPE_CHECKING:
     from otel_agentrec.capture.guard import Guard

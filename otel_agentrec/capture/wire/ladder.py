@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from otel_agentrec.capture.wire.calls import Attempt
 from otel_agentrec.capture.wire.facts import GENERATING
-from otel_agentrec.journal.facts import Facts, Kind, RawList
-from otel_agentrec.journal.lists import parse_elements
+from otel_agentrec.journal.facts import Facts, Kind
+from otel_agentrec.journal.lists import parsed
 
 if TYPE_CHECKING:
     from otel_agentrec.capture.opening import OpenSpan
@@ -208,9 +208,5 @@ def _texts(messages: Json, roles: tuple[str, ...] | None) -> list[str]:
 
 
 def _items(messages: Json) -> Iterable[Json]:
-    if isinstance(messages, RawList):
-        try:
-            return [messages.element(item) for item, _ in parse_elements(messages.text)]
-        except (ValueError, RecursionError):
-            return ()
+    messages = parsed(messages)
     return messages if isinstance(messages, (list, tuple)) else ()

@@ -18,8 +18,8 @@ from otel_agentrec.journal.chain import link_hash
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.reader import Recording, StreamFile
 from otel_agentrec.nodes.fold import fold
-from otel_agentrec.nodes.identity import record_id_of_span
 from otel_agentrec.nodes.sound import given_of, where_of
+from otel_agentrec.records import record_id_of_span
 
 __all__ = ["Compared", "Difference", "compare"]
 
