@@ -1,4 +1,4 @@
-"""Whether anybody can know what became of a tool that raised (design: 4-resume-replay, "three outcomes").
+"""Whether anybody can know what became of a tool that raised (docs/resume.md, "Three outcomes, not two").
 
 A tool that raises has failed, and says so: its caller may try again. But a time-out, a cancellation, a signal, a connection
 that was lost on the way, or a gateway that had no answer tell only that nobody waited for the end: the charge may have gone

@@ -1,4 +1,4 @@
-"""What passes an interception point, and who may answer there (design: 9-wire).
+"""What passes an interception point, and who may answer there (docs/wire.md).
 
 Two kinds of calls are intercepted: a model call on its way out of an HTTP client, and a tool call on its way into the
 tool. An *answerer* is asked first and gives one of three answers:

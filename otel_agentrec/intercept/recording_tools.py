@@ -1,7 +1,7 @@
 """The answerer of tool calls while a program is recorded: every effect is journalled before it begins, and runs.
 
 One thing is answered all the same: a call that repeats one whose outcome is unknown (it was cut off in this very process)
-is refused, unless it can be settled (design: 4-resume-replay). Whoever answers from a recording builds on this class.
+is refused, unless it can be settled (docs/resume.md). Whoever answers from a recording builds on this class.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``resume.key``: the secret of one recording, under which the keys of its calls are made (design: 4-resume-replay).
+"""``resume.key``: the secret of one recording, under which the keys of its calls are made (docs/resume.md).
 
 A plain hash of a request can be guessed back; an HMAC under this key can't. 32 random bytes, mode 0600, made once per
 directory, never exported. Its *id* names it in stored keys: the first 8 hex digits of

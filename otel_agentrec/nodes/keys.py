@@ -1,4 +1,4 @@
-"""Keys: what makes two calls the same call (design: 4-resume-replay).
+"""Keys: what makes two calls the same call (docs/resume.md).
 
 A key reads ``<scheme>:<key id>.<hmac>``, for example ``wire/openai.chat:9c1d02ab.5e1f…``: HMAC-SHA256 of scheme and
 canonical value under the recording's ``resume.key``, whose id it names. Keys of different schemes are never equal:

@@ -1,4 +1,4 @@
-"""Lanes and occurrences: which of equal calls is meant (design: 4-resume-replay).
+"""Lanes and occurrences: which of equal calls is meant (docs/resume.md).
 
 A *lane* is the root of a run and the path of agents in it, each by its name and the id of the call that started it: what
 one agent does, one after the other. Two agents that run side by side are two lanes, so their calls are not mixed up in

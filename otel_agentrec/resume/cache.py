@@ -1,4 +1,4 @@
-"""``ResumeCache``: was this done before, and with what result? (The seed's, design: 4-resume-replay.)
+"""``ResumeCache``: was this done before, and with what result? (The seed's; docs/cache.md.)
 
 It knows nothing of runs and proves nothing: a call that is not in it may have happened all the same. What must never
 happen twice belongs to the effect ledger.

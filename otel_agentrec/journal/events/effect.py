@@ -1,4 +1,4 @@
-"""The effect ledger: what was begun, what came of it, and who settled what nobody knows (design: 4-resume-replay)."""
+"""The effect ledger: what was begun, what came of it, and who settled what nobody knows (docs/resume.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was seen on the wire: a provider's own request and response (design: 9-wire)."""
+"""What was seen on the wire: a provider's own request and response (docs/wire.md)."""
 
 from __future__ import annotations
 
