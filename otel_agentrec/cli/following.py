@@ -87,7 +87,7 @@ def _looks(recording: str | Path) -> Iterator[View]:
         begun = monotonic()
         there = Recording(recording)
         # a process that ended without closing its stream leaves the same bytes: whether it lives is part of what is seen
-        sizes = [(str(stream.path), stream.path.stat().st_size, stream.is_live) for stream in there.streams()]
+        sizes = [(str(stream.path), stream.path.stat().st_size, stream.is_live()) for stream in there.streams()]
         if sizes != seen:
             seen = sizes
             yield fold(there)

@@ -90,3 +90,22 @@ def test_without_a_run_the_newest_and_those_that_come_are_followed_until_ctrl_c(
     provider.shutdown()
     agents = [line.split()[2] for line in capsys.readouterr().out.splitlines() if line.startswith("run ")]
     assert agents == ["second", "third"]
+
+
+def test_while_nothing_is_written_nothing_is_read_again(
+    tmp_path: Path, provider: TracerProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with agent_run("planner", tracer_provider=provider) as agent:
+        step(agent, "Oslo")
+    looks = following._looks(tmp_path / "rec")
+    next(looks)
+    pauses = iter(range(3))
+
+    def sleep(_: float) -> None:
+        if next(pauses, None) is None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(following, "sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        next(looks)
+    provider.shutdown()
