@@ -19,7 +19,6 @@ __all__ = [
     "add_paths",
     "api_of",
     "kept_request_headers",
-    "kept_response_headers",
     "query_names",
     "set_paths",
 ]
@@ -75,12 +74,6 @@ REQUEST_HEADERS = frozenset(
 )
 """Request headers that are kept; all others may hold credentials."""
 
-_RESPONSE_HEADERS = re.compile(
-    r"content-(?:encoding|length|type)|transfer-encoding|date|location|retry-after(?:-ms)?|x-should-retry"
-    r"|(?:x-)?request-id|apim-request-id|x-amzn-(?:requestid|errortype|bedrock-.+)|x-ms-request-id"
-    r"|openai-(?:model|processing-ms|version)|(?:x|anthropic)-ratelimit-.+"
-)
-
 _ENDS = re.compile("(?:" + "|".join(f"(?P<a{at}>{path})" for at, (_, path) in enumerate(APIS)) + ")/*$")
 _user: list[tuple[str, re.Pattern[str]]] = []
 
@@ -132,8 +125,3 @@ def query_names(query: str) -> tuple[str, ...]:
 def kept_request_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Those of :data:`REQUEST_HEADERS`, names in lower case; of several of a name the last."""
     return {name: value for key, value in headers if (name := key.lower()) in REQUEST_HEADERS}
-
-
-def kept_response_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """What says how the body is coded, when to try again, and which request it was. No cookies."""
-    return {name: value for key, value in headers if _RESPONSE_HEADERS.fullmatch(name := key.lower())}

@@ -13,7 +13,7 @@ from otel_agentrec.capture.steps import StepEvent, header_of
 from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.facts import Facts, Kind
 
-__all__ = ["Sealed", "SealedSpans", "want_all"]
+__all__ = ["Sealed", "SealedSpans", "is_wanted_of_all", "want_all"]
 
 Json = Any
 REMEMBERED = 8_192

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -43,10 +42,6 @@ class ToolAdapter:
             reason = f"{type(error).__name__}: {error}"
             return Patched(self.package, self.version(), "tool", False, reason, patches.made)
         return Patched(self.package, self.version(), "tool", replacements=patches.made)
-
-    def patch_loaded(self) -> list[Patched]:
-        """Patch those of ``modules`` that are loaded, without waiting for others."""
-        return [self.patch(sys.modules[name]) for name in self.modules if name in sys.modules]
 
     def version(self) -> str | None:
         try:
