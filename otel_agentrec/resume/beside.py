@@ -110,10 +110,9 @@ class BesideTools(RecordingTools):
 
 
 def _is_of_this_command(process: Process) -> bool:
+    """Whether it was started by the command that started this process, or has started this process itself: what such a one
+    does was not done before."""
     here, there = own_path(), process.path
     return there is not None and (
-        command_of(there) == command_of(here)
-        or is_below(there, command_of(here))
-        or there == here
-        or is_below(here, there)
+        command_of(there) == command_of(here) or is_below(there, command_of(here)) or is_below(here, there)
     )
