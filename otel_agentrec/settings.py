@@ -17,7 +17,7 @@ from typing import Any
 
 from otel_agentrec.errors import ConfigurationError
 
-__all__ = ["PREFIX", "TABLE", "Setting", "Settings", "unknown_names"]
+__all__ = ["PREFIX", "TABLE", "Setting", "Settings", "name_of_host", "unknown_names"]
 
 PREFIX = "OTEL_AGENTREC_"
 
@@ -301,6 +301,14 @@ class Settings:
 
             return Redactor.from_setting(self.redact).text(self.origin)
         return socket.gethostname() or "localhost"
+
+
+def name_of_host() -> str:
+    """What this host is called in a recording, whatever else the environment says: see :attr:`Settings.host`."""
+    try:
+        return Settings.load().host
+    except ConfigurationError:
+        return Settings().host
 
 
 def _spelled(value: Any) -> str:

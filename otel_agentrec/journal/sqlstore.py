@@ -34,6 +34,7 @@ from otel_agentrec.journal.resolve import Resolver
 from otel_agentrec.journal.store import Appendable, SequenceConflict, check_name, new_events, plain
 from otel_agentrec.journal.times import now
 from otel_agentrec.redaction import Redactor
+from otel_agentrec.settings import name_of_host
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, MetaData
@@ -64,7 +65,9 @@ class SqlEventStore:
     for too long.
     """
 
-    def __init__(self, url_or_engine: str | Engine, *, origin: str = "local", redactor: Redactor | None = None) -> None:
+    def __init__(
+        self, url_or_engine: str | Engine, *, origin: str | None = None, redactor: Redactor | None = None
+    ) -> None:
         self._sa = load_sqlalchemy()
         tables = _tables(self._sa)
         self._database = Database(url_or_engine, tables)
@@ -76,7 +79,7 @@ class SqlEventStore:
             tables.tables[f"{PREFIX}{name}"] for name in ("stream", "event", "cell", "projection")
         )
         self._gate = Gate(redactor)
-        self._origin = origin
+        self._origin = origin or name_of_host()
 
     def __enter__(self) -> SqlEventStore:
         return self

@@ -24,6 +24,7 @@ from otel_agentrec.journal.reader import Resolver, StreamFile
 from otel_agentrec.journal.sessions import seal_session
 from otel_agentrec.journal.wholefile import replace_file
 from otel_agentrec.redaction import Redactor
+from otel_agentrec.settings import name_of_host
 
 __all__ = ["Appendable", "EventStore", "FileEventStore", "SequenceConflict", "check_name", "new_events", "plain"]
 
@@ -133,11 +134,11 @@ class FileEventStore:
     """
 
     def __init__(
-        self, directory: str | os.PathLike[str], *, origin: str = "local", redactor: Redactor | None = None
+        self, directory: str | os.PathLike[str], *, origin: str | None = None, redactor: Redactor | None = None
     ) -> None:
         self.directory = Path(directory)
         self._gate = Gate(redactor)
-        self._origin = origin
+        self._origin = origin or name_of_host()
 
     def append(
         self,

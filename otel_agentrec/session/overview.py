@@ -44,14 +44,16 @@ class Overview:
 
 
 def overview(recording: str | os.PathLike[str]) -> list[Overview]:
-    """All sessions of a recording directory, the one with the newest event first.
+    """All sessions of a recording directory (or the one of a session's file), the one with the newest event first.
 
     Raises:
         RecordingNotFound, RecordingUnreadable: there is no recording.
     """
     opened = Recording(recording)
     store = FileEventStore(opened.directory)
-    found = [_glance(store, stream.name) for stream in opened.sessions()]
+    single = opened.single
+    streams = [single] if single is not None and single.name.startswith(f"{SESSIONS}/") else opened.sessions()
+    found = [_glance(store, stream.name) for stream in streams]
     return sorted(found, key=lambda o: -o.last_ms)
 
 

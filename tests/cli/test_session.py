@@ -49,6 +49,13 @@ def test_list_shows_sessions_and_forks(rec: str, capsys: Out) -> None:
     assert "fork of user-42 at 3" in text and "\x1b" not in text
 
 
+def test_the_file_of_a_session_stands_for_it(rec: str, capsys: Out) -> None:
+    said(capsys, "fork", rec, "user-42", "3", "--as", "b")
+    file = f"{rec}/sessions/user-42.jsonl"
+    assert [json.loads(line)["id"] for line in said(capsys, "list", file, "--json").splitlines()] == ["user-42"]
+    assert said(capsys, "at", file, "user-42", "--json") == said(capsys, "at", rec, "user-42", "--json")
+
+
 def test_show_prints_each_event(rec: str, capsys: Out) -> None:
     events = [json.loads(line) for line in said(capsys, "show", rec, "user-42", "--json", "--from", "3").splitlines()]
     assert [(e["seq"], e["type"]) for e in events] == [

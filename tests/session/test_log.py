@@ -326,6 +326,17 @@ def test_a_log_that_was_closed_is_proven_to_its_end_and_goes_on_all_the_same(tmp
     assert [m["role"] for m in SessionLog.open(rec, "user-42").project()] == ["user", "assistant"]
 
 
+def test_a_log_says_which_host_wrote_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_AGENTREC_ORIGIN", "build-7.example")
+    log = SessionLog.open(tmp_path / "rec", "user-42")
+    log.user("hello")
+    opened = next(log.events())
+    assert (opened.payload["host"], opened.payload["origin"]) == (
+        "build-7.example",
+        "build-7.example/agentrec/sessions/user-42",
+    )
+
+
 def test_a_log_without_events_has_nothing_to_close(tmp_path: Path) -> None:
     with SessionLog.open(tmp_path / "rec", "user-42") as log:
         pass
