@@ -70,7 +70,7 @@ class Background:
                 work = self._queue.get_nowait()
             except queue.Empty:
                 return True
-            self._guard.run("a waiting record", work)
+            self._guard.run_later("a waiting record", work)
 
     def _thread_lives(self) -> bool:
         thread = self._thread
@@ -98,13 +98,13 @@ class Background:
                 work = self._queue.get(timeout=max(0.0, at - time.monotonic()))
             except queue.Empty:
                 at = time.monotonic() + SWEEP_SECONDS
-                more = self._guard.run("the sweep", self._sweep)
+                more = self._guard.run_later("the sweep", self._sweep)
                 with self._lock:
                     if not more and self._queue.empty():
                         self._thread = None
                         return
             else:
-                self._guard.run("a waiting record", work)
+                self._guard.run_later("a waiting record", work)
 
 
 def on_event_loop() -> bool:

@@ -88,7 +88,7 @@ class Deferred:
         try:
             while self._queue:
                 fn, args = self._queue.popleft()
-                self._guard.run("a deferred record", fn, *args)
+                self._guard.run_later("a deferred record", fn, *args)
         finally:
             self._worker = None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -138,7 +139,19 @@ class Guard:
             self.swallow(where, error)
             return None
 
-    def swallow(self, where: str, error: Exception) -> None:
+    def run_later(self, where: str, fn: Callable[..., Any], *args: Any) -> Any:
+        """The same for what was put off: whoever asked for it has gone on, so no error of it is anybody's, whatever its class.
+        Only what a signal handler raises passes, which runs on the main thread."""
+        try:
+            return fn(*args)
+        except BaseException as error:
+            is_signal = isinstance(error, (KeyboardInterrupt, SystemExit))
+            if is_signal and threading.current_thread() is threading.main_thread():
+                raise
+            self.swallow(where, error)
+            return None
+
+    def swallow(self, where: str, error: BaseException) -> None:
         """Count an exception and tell of it. Never raises, not even at the recursion limit."""
         try:
             counts = self.counters.counts
@@ -178,7 +191,7 @@ def guarded(where: str, fallback: Any = None) -> Callable[[F], F]:
     return decorate
 
 
-def _short(error: Exception) -> str:
+def _short(error: BaseException) -> str:
     """The message of an error on one line; a broken ``__str__`` gives nothing."""
     try:
         text = " ".join(str(error).split())

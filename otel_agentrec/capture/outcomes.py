@@ -43,10 +43,11 @@ _BY_MESSAGE = {
     "RpcError": re.compile(r"StatusCode\.(?:DEADLINE_EXCEEDED|UNAVAILABLE|CANCELLED|UNKNOWN|ABORTED)"),
 }
 """Classes that tell of anything: MCP and gRPC say by a code, which their message names, whether an answer came."""
-_CAUSES = 4
+_CAUSES = 32
+"""Errors in a row that are looked at: each layer of a program may wrap what it caught in an error of its own."""
 
 
-def is_unknown(error: BaseException, deep: int = _CAUSES, *, before: BaseException | None = None) -> bool:
+def is_unknown(error: BaseException, *, before: BaseException | None = None) -> bool:
     """Whether the outcome of a tool that raised this is unknown. Looks at the class, its bases, what HTTP and database clients
     tell in it, the members of a group, and its cause: the one that it names (``raise … from``), else the one that was being
     handled when it was raised; none where it says so (``from None``). One that was cut off is enough.
@@ -54,8 +55,13 @@ def is_unknown(error: BaseException, deep: int = _CAUSES, *, before: BaseExcepti
     Args:
         before: what was being handled when the tool was called: it is none of the tool's errors.
     """
+    return _is_unknown(error, before, _CAUSES, set())
+
+
+def _is_unknown(error: BaseException, before: BaseException | None, deep: int, seen: set[int]) -> bool:
     if not isinstance(error, Exception):
         return True
+    seen.add(id(error))  # causes may go round in a circle, and groups share them
     told = _told([cls.__name__ for cls in type(error).__mro__], error)
     told = _asked(error) if told is None else told
     if told is not None:
@@ -64,7 +70,8 @@ def is_unknown(error: BaseException, deep: int = _CAUSES, *, before: BaseExcepti
     cause = error.__cause__ if error.__suppress_context__ or error.__cause__ is not None else error.__context__
     inner = [*(members if isinstance(members, tuple) else ()), *([] if cause is before else [cause])]
     return deep > 1 and any(
-        isinstance(one, BaseException) and is_unknown(one, deep - 1, before=before) for one in inner
+        isinstance(one, BaseException) and id(one) not in seen and _is_unknown(one, before, deep - 1, seen)
+        for one in inner
     )
 
 

@@ -61,9 +61,11 @@ class AgentRecSpanProcessor(SpanProcessor):
 
     @guarded("on_start")
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        if self.forwarder is not None:
-            self.forwarder.started(span, parent_context)
-        self.recorder.span_started(span, self)
+        try:
+            if self.forwarder is not None:
+                self.forwarder.started(span, parent_context)
+        finally:  # a BaseException of theirs is the program's; the record is ours
+            self.recorder.span_started(span, self)
 
     @guarded("_on_ending")
     def _on_ending(self, span: Span) -> None:
@@ -72,7 +74,7 @@ class AgentRecSpanProcessor(SpanProcessor):
 
     @guarded("on_end")
     def on_end(self, span: ReadableSpan) -> None:
-        self.recorder.span_ended(span, self.forwarder.ended if self.forwarder is not None else None)
+        self.recorder.span_ended(span, self.forwarder.then() if self.forwarder is not None else None)
 
     @guarded("shutdown")
     def shutdown(self) -> None:

@@ -52,7 +52,9 @@ def stamp_of(attributes: Mapping[str, Any]) -> Stamp | None:
     """The stamp that a span carries; None when it has none, or not a whole one."""
     values = [attributes.get(PREFIX + key) for key in Stamp._fields]
     record_id, stream, seq, hash_, prev_hash = values
-    if isinstance(seq, str) and seq.isdecimal() and len(seq) < 20:  # Jaeger and JSON write integers as text
+    if (
+        isinstance(seq, str) and seq.isascii() and seq.isdecimal() and len(seq) < 20
+    ):  # Jaeger and JSON write integers as text
         seq = int(seq)
     texts = (record_id, stream, hash_, prev_hash)
     if type(seq) is not int or not all(isinstance(value, str) and value for value in texts):

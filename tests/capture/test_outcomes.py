@@ -88,6 +88,17 @@ def caused(error: Exception, cause: BaseException) -> Exception:
     return error
 
 
+def wrapped(error: Exception, times: int) -> Exception:
+    """As each layer of a program wraps what it caught."""
+    return error if times == 0 else caused(ValueError(f"layer {times}"), wrapped(error, times - 1))
+
+
+def in_a_circle() -> Exception:
+    one, other = ValueError(), KeyError()
+    caused(one, other), caused(other, one)
+    return Group(one, other, one)
+
+
 CUT_OFF = [
     TimeoutError(),
     asyncio.TimeoutError(),
@@ -107,6 +118,8 @@ CUT_OFF = [
     answered(504, "PUT"),
     answered(499),
     caused(ValueError("the bank is away"), answered(502)),
+    wrapped(answered(502), 12),
+    Group(in_a_circle(), wrapped(ReadTimeout(), 4)),
     BotocoreError(),
     urllib.error.HTTPError("u", 504, "m", None, None),  # type: ignore[arg-type]
     handling(TimeoutError(), ValueError("the bank did not answer")),
@@ -126,6 +139,7 @@ FAILED = [
     ConnectTimeout(),
     urllib.error.HTTPError("u", 500, "m", None, None),  # type: ignore[arg-type]
     caused(ValueError(), KeyError()),
+    in_a_circle(),
     McpError("no such order"),
     ClientConnectorError(),
     Group(ValueError(), KeyError()),

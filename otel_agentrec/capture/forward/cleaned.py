@@ -8,7 +8,8 @@ from typing import Any
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from opentelemetry.trace import Link, Status
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, Status, TraceState
 
 from otel_agentrec.capture.forward.stamped import Said, said_by
 from otel_agentrec.journal.canonical import canonical_any
@@ -18,7 +19,8 @@ from otel_agentrec.redaction.marker import withheld
 __all__ = ["Cleaner"]
 
 Json = Any
-MAX_RESOURCES = 64
+MAX_KNOWN = 64
+"""Resources, and scopes, whose clean form is kept."""
 
 
 class Cleaner:
@@ -29,6 +31,7 @@ class Cleaner:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._resources: OrderedDict[int, tuple[Resource, Resource]] = OrderedDict()
+        self._scopes: OrderedDict[int, tuple[InstrumentationScope, InstrumentationScope]] = OrderedDict()
 
     def said(self, span: ReadableSpan, attributes: dict[str, Json]) -> Said:
         """What a span says, with these attributes, without secrets anywhere in it."""
@@ -44,7 +47,7 @@ class Cleaner:
             name=redacted(said.name),
             attributes=self._mapping(attributes),
             events=[_Event(event, redacted(event.name), self._mapping(event.attributes)) for event in said.events],
-            links=[_Link(link, self._mapping(link.attributes)) for link in said.links],
+            links=[_Link(link, self.context(link.context), self._mapping(link.attributes)) for link in said.links],
             status=status if text is None else Status(status.status_code, redacted(text)),
         )
 
@@ -73,9 +76,38 @@ class Cleaner:
             clean = self._mapping(held)
             new = resource if clean == held else Resource(clean, resource.schema_url)
             known = self._resources[id(resource)] = (resource, new)
-            while len(self._resources) > MAX_RESOURCES:
+            while len(self._resources) > MAX_KNOWN:
                 self._resources.popitem(last=False)
         return known[1]
+
+    def scope(self, scope: InstrumentationScope | None) -> InstrumentationScope | None:
+        """Whose span it is, as it may leave; mostly the same object. Many spans share one."""
+        if scope is None or self._redactor.is_off:
+            return scope
+        known = self._scopes.get(id(scope))
+        if known is None or known[0] is not scope:
+            known = self._scopes[id(scope)] = (scope, self._clean_scope(scope))
+            while len(self._scopes) > MAX_KNOWN:
+                self._scopes.popitem(last=False)
+        return known[1]
+
+    def _clean_scope(self, scope: InstrumentationScope) -> InstrumentationScope:
+        redacted, held = self._redactor.text, dict(scope.attributes or {})
+        said = redacted(scope.name), redacted(scope.version or ""), self._mapping(held)
+        if said == (scope.name, scope.version or "", held):
+            return scope
+        return InstrumentationScope(said[0], said[1] or scope.version, scope.schema_url, said[2])
+
+    def context(self, context: SpanContext) -> SpanContext:
+        """The ids of a span, as they may leave; mostly the same object. What came with a request may stand in its state: an entry
+        with a secret is left out, for a marker is no valid value."""
+        state = context.trace_state
+        if not state or self._redactor.is_off:
+            return context
+        clean = [(key, value) for key, value in state.items() if self._mapping({key: value}) == {key: value}]
+        if len(clean) == len(state):
+            return context
+        return SpanContext(context.trace_id, context.span_id, context.is_remote, context.trace_flags, TraceState(clean))
 
 
 class _Event(Event):
@@ -91,8 +123,8 @@ class _Event(Event):
 
 
 class _Link(Link):
-    def __init__(self, link: Link, attributes: dict[str, Json]) -> None:
-        super().__init__(link.context, attributes)
+    def __init__(self, link: Link, context: SpanContext, attributes: dict[str, Json]) -> None:
+        super().__init__(context, attributes)
         self._dropped = link.dropped_attributes
 
     @property
@@ -111,6 +143,7 @@ def _parts(said: Said) -> list[bytes]:
         parts += _attribute_parts(event.attributes or {})
     for link in said.links:
         parts += _attribute_parts(link.attributes or {})
+        parts += _attribute_parts(link.context.trace_state or {})
     return parts
 
 

@@ -8,6 +8,7 @@ without a stamp. Whatever the processors do, the program does not feel it.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,16 @@ Told = tuple[dict[str, Json], dict[str, Json]]
 Below = tuple[Json, Json]
 
 
+DEEPEST = 8
+"""How far it may go that a processor ends a span while it is given one: one that does so for each would go on for ever."""
+
+
+class _Depth(threading.local):
+    """How many spans stand behind what this thread does now."""
+
+    now = 0
+
+
 class Stamper:
     """Makes the copies.
 
@@ -62,7 +73,9 @@ class Stamper:
         sealed = self._sealed.of(span)
         told = self._told(sealed)
         below = self._guard.run("what an agent said", self._below, span, sealed, told[0]) or (None, None)
-        return StampedSpan(span, partial(self._said, span, sealed, told, below), unseen), sealed is not None
+        make, cleaner = partial(self._said, span, sealed, told, below), self._cleaner
+        context, scope = cleaner.context(span.context), cleaner.scope(span.instrumentation_scope)
+        return StampedSpan(span, make, unseen, context=context, scope=scope), sealed is not None
 
     def resource(self, resource: Resource) -> Resource:
         """As it may leave."""
@@ -144,6 +157,7 @@ class Forwarder:
     def __init__(self, inner: Sequence[SpanProcessor], recorder: Recorder, then: Callable[[], None]) -> None:
         self._then = then
         self._resource: Resource | None = None
+        self._depth = _Depth()
         self._inner = tuple(inner)
         self._guard: Guard = recorder.guard
         self._counters = recorder.counters
@@ -161,8 +175,16 @@ class Forwarder:
         for one in self._inner:
             self._guard.run("a forward processor's _on_ending", one._on_ending, span)
 
-    def ended(self, span: ReadableSpan) -> None:
+    def then(self) -> Callable[[ReadableSpan], None]:
+        """What is to be called with a span that ends now, once its event is written: perhaps later, perhaps on another thread."""
+        depth = self._depth.now
+        return partial(self.ended, depth=depth) if depth else self.ended
+
+    def ended(self, span: ReadableSpan, *, depth: int = 0) -> None:
         """Hand on a span whose event is written by now, if it became one."""
+        if depth >= DEEPEST:
+            self._counters.add("forward_lost")
+            return
         made = self._guard.run("a span's copy", self._stamper.stamped, span, self._unseen_of(span))
         if made is None:
             self._counters.add("forward_lost")
@@ -172,7 +194,7 @@ class Forwarder:
         if not has_stamp:
             self._counters.add("forwarded_unstamped")
         self._resource = span.resource
-        self._hand_on(copy)
+        self._hand_on(copy, depth + 1, self._guard.run)
         self._guard.run("a checkpoint", self._then)
 
     def _unseen_of(self, span: ReadableSpan) -> Callable[[], object]:
@@ -190,11 +212,15 @@ class Forwarder:
         """Say how far a stream has come."""
         seen = self._resource
         resource = self._stamper.resource(seen) if seen is not None else process_resource()
-        self._hand_on(checkpoint_span(head, resource))
+        self._hand_on(checkpoint_span(head, resource), self._depth.now + 1, self._guard.run_later)
 
-    def _hand_on(self, span: ReadableSpan) -> None:
-        for one in self._inner:
-            self._guard.run("a forward processor's on_end", one.on_end, span)
+    def _hand_on(self, span: ReadableSpan, depth: int, run: Callable[..., object]) -> None:
+        outer, self._depth.now = self._depth.now, depth
+        try:
+            for one in self._inner:
+                run("a forward processor's on_end", one.on_end, span)
+        finally:
+            self._depth.now = outer
 
     def flush(self, timeout_millis: int) -> bool:
         """False when one of them did not manage."""

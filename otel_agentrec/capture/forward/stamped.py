@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from opentelemetry.trace import Link, Status
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, Status
 
 __all__ = ["Said", "StampedSpan", "said_by"]
 
 
 class Said(NamedTuple):
-    """What a span says: all of it that may hold a secret."""
+    """What a span says that may hold a secret, and is looked at late."""
 
     name: str
     attributes: Mapping[str, Any]
@@ -40,22 +41,31 @@ class StampedSpan(ReadableSpan):
 
     Args:
         make: called once, on the thread that first asks for any of it; it must not raise.
+        context, scope: in place of the span's own.
         unseen: called when nobody ever asked, and nobody can any more; in a finaliser: it must not wait for anything.
     """
 
     def __init__(
-        self, span: ReadableSpan, make: Callable[[], Said], unseen: Callable[[], object] = lambda: None
+        self,
+        span: ReadableSpan,
+        make: Callable[[], Said],
+        unseen: Callable[[], object] = lambda: None,
+        *,
+        context: SpanContext | None = None,
+        scope: InstrumentationScope | None = None,
     ) -> None:
+        own = span.instrumentation_scope
+        scope = own if scope is None else scope
         super().__init__(
             "",
-            span.context,
+            span.context if context is None else context,
             span.parent,
             span.resource,
             kind=span.kind,
-            instrumentation_info=getattr(span, "_instrumentation_info", None),
+            instrumentation_info=getattr(span, "_instrumentation_info", None) if scope is own else None,
             start_time=span.start_time,
             end_time=span.end_time,
-            instrumentation_scope=span.instrumentation_scope,
+            instrumentation_scope=scope,
         )
         for name in _LATER:
             del self.__dict__[name]

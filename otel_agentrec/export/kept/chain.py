@@ -49,10 +49,12 @@ def verify_kept(
     witnesses: dict[str, dict[tuple[int, str], str]] = {}
     for file in files:
         for mark in file.marks(progress):
-            if isinstance(mark, BrokenMark) and mark.is_event and mark.stream is None:
-                fault = Fault("frame", mark.seq or 0, 0, f"{mark.what} ({mark.place})", mark.seq)
-                lost.append(_placeless(VerifyReport(file=file.path.name, content="absent").failed("frame", fault)))
-            elif isinstance(mark, EventRecord) or (isinstance(mark, BrokenMark) and mark.is_event):
+            if isinstance(mark, BrokenMark) and (mark.stream is None or not mark.is_event):
+                kind = "frame" if mark.is_event else "anchor_invalid"
+                fault = Fault(kind, mark.seq or 0, 0, f"{mark.what} ({mark.place})", mark.seq)
+                name = file.path.name if mark.stream is None else printable(mark.stream)
+                lost.append(_placeless(VerifyReport(file=name, content="absent").failed(kind, fault)))
+            elif isinstance(mark, (EventRecord, BrokenMark)):
                 told = _sealed_place(mark)
                 name = told[0] if told is not None else str(mark.stream)
                 check = checks.get(name)
@@ -70,7 +72,11 @@ def verify_kept(
         raise _nothing(files, stamps)
     reports = [checks[name].report() for name in sorted(checks)]
     reports = [_continued(report, checks) for report in reports]
-    warnings = [_absent(files), *(warning for file in files for warning in _unread(file))]
+    warnings = [
+        _absent(files),
+        *_unrecorded(witnesses, checks),
+        *(warning for file in files for warning in _unread(file)),
+    ]
     whole = sum_up([*reports, *lost], None, warnings)
     return dataclasses.replace(whole, content="absent", kept=_counts(files, checks.values()))
 
@@ -308,6 +314,16 @@ def _counts(files: Iterable[KeptFile], checks: Iterable[StreamCheck]) -> dict[st
 def _absent(files: list[KeptFile]) -> dict[str, Json]:
     hint = "event records hold neither content nor index: neither was checked"
     return {"kind": "not_kept", "file": files[0].path.name, "hint": hint}
+
+
+def _unrecorded(
+    witnesses: Mapping[str, Mapping[tuple[int, str], str]], checks: Mapping[str, StreamCheck]
+) -> Iterable[dict[str, Json]]:
+    """Streams that stamps name and no event record: of a program that sends none, or whose records were taken out."""
+    for name, said in witnesses.items():
+        if name not in checks:
+            hint = f"{len(said)} stamps or checkpoints name it, and no event record is there: it was not checked"
+            yield {"kind": "not_kept", "file": printable(name), "hint": hint, "count": len(said)}
 
 
 def _unread(file: KeptFile) -> list[dict[str, Json]]:

@@ -68,7 +68,8 @@ class Compared:
     ``spans``, ``events``, ``checkpoints``: marks that were read, copies of one counted once; ``others``: those of streams that
     the recording does not have and that were not held against it; ``pruned``: those of streams that were pruned.
     ``nodes``: calls of the recording; ``witnessed``: those whose own stamp or event record agrees; ``covered``: those in a line
-    that a later agreeing mark seals, their own included. ``upto``: stream -> number of its events that are so sealed.
+    that a later agreeing mark seals, their own included. ``upto``: stream -> number of its events that are so sealed;
+    ``by_pruned``: pruned stream -> number of its marks.
     """
 
     files: tuple[str, ...] = ()
@@ -83,6 +84,7 @@ class Compared:
     foreign: int = 0
     unread: int = 0
     upto: dict[str, int] = field(default_factory=dict)
+    by_pruned: dict[str, int] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
 
     @property
@@ -152,6 +154,7 @@ def compare(
             _compare_stream(stream, lines, agreed, out)
         elif name in pruned:
             out.pruned += count
+            out.by_pruned[name] = count
         elif shared or recording.single is not None:
             out.others += count
         else:

@@ -23,6 +23,8 @@ from otel_agentrec.journal.stamps import CHECKPOINT, EVENT, PREFIX, stamp_of
 __all__ = ["BrokenMark", "Checkpoint", "EventRecord", "KeptFile", "Mark", "StampMark"]
 
 _HASH = re.compile(r"[0-9a-f]{64}")
+_MOST = 1 << 63
+"""OTLP's integers have 64 bits, but a JSON text may say any number."""
 _STAMP = tuple(PREFIX + key for key in ("stream", "seq", "hash", "prev_hash", "record_id"))
 
 
@@ -130,7 +132,7 @@ def _of_span(span: SpanView, place: str) -> Mark | None:
     if not any(name in told for name in _STAMP):
         return None
     stamp = stamp_of(told)
-    if stamp is None or not _HASH.fullmatch(stamp.hash) or not _HASH.fullmatch(stamp.prev_hash):
+    if stamp is None or not 0 <= stamp.seq < _MOST or not _is_hash(stamp.hash) or not _is_hash(stamp.prev_hash):
         return _broken("the stamp of a span is not whole", told, None, place)
     return StampMark(stamp.stream, stamp.seq, stamp.hash, stamp.prev_hash, stamp.record_id, place)
 
@@ -174,7 +176,7 @@ def _broken(what: str, told: Mapping[str, Any], body: bytes | None, place: str) 
             pass
     if isinstance(event, dict):
         stream = stream or _text(event.get("stream"))
-        seq = event["seq"] if seq is None and type(event.get("seq")) is int else seq
+        seq = _integer(event.get("seq")) if seq is None else seq
     return BrokenMark(what, stream, seq, body is not None, place)
 
 
@@ -185,7 +187,7 @@ def _is_hash(value: Any) -> bool:
 def _integer(value: Any) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
         return int(value)
-    return value if type(value) is int else None
+    return value if type(value) is int and abs(value) < _MOST else None
 
 
 def _text(value: Any) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_agentrec.audit import verify as own
 from otel_agentrec.audit.report import CONTRADICTED, LEVELS, OK, UNPROVEN, VerifyReport
+from otel_agentrec.audit.structure import printable
 from otel_agentrec.errors import UsageError
 from otel_agentrec.journal.check import Fault
 from otel_agentrec.journal.reader import Recording, looks_like_stream
@@ -139,6 +140,9 @@ def _with(report: VerifyReport, compared: Compared, *, anchored: bool) -> Verify
     else:
         report = _covered(report, compared)
     report = dataclasses.replace(report, against=compared.to_json())
+    for name, count in compared.by_pruned.items():
+        hint = f"{count} marks of it were kept; that it was pruned only the recording's own index says"
+        report = report.warned("pruned", f"{printable(name)}.jsonl", hint, count=count)
     if compared.differences:
         return _contradicted(report, compared)
     if not compared.checked:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
@@ -205,6 +206,21 @@ class TestSecrets:
         assert ("open sesame" in text) == (rules != "$..diary")
         assert "place" in text and len(kept.get_finished_spans()) == 3
 
+    def test_whose_span_it_is_and_the_state_of_a_trace_may_hold_them_too(
+        self, rec: Path, kept: InMemorySpanExporter
+    ) -> None:
+        tracers = provider(AgentRecSpanProcessor(rec, forward=[SimpleSpanProcessor(kept)]))
+        state = trace.TraceState([("vendor", KEY), ("other", "1")])
+        above = trace.SpanContext(1 << 100, 5, True, trace.TraceFlags(1), state)
+        tracer = tracers.get_tracer(f"app of {KEY}", KEY, None, {"password": "hunter2", "team": "blue"})
+        within = trace.set_span_in_context(trace.NonRecordingSpan(above))
+        tracer.start_span("GET", within, links=[trace.Link(above)]).end()
+        (span,) = kept.get_finished_spans()
+        sent = encode_spans([span]).SerializeToString()
+        assert KEY.encode() not in sent and b"hunter2" not in sent
+        assert span.context.trace_state == span.links[0].context.trace_state == {"other": "1"}
+        assert span.context.trace_id == 1 << 100 and b"blue" in sent
+
     def test_they_leave_where_the_recording_keeps_them(self, rec: Path, kept: InMemorySpanExporter) -> None:
         tracers = provider(AgentRecSpanProcessor(rec, forward=[SimpleSpanProcessor(kept)], redact="off"))
         tracers.get_tracer("app").start_span("chat m", attributes={**CHAT, "note": KEY}).end()
@@ -286,6 +302,48 @@ def test_a_broken_processor_is_counted_and_harms_nobody(
     told = ours.recorder.stats()
     assert (told["forwarded"], told["swallowed.a forward processor's on_end"]) == (3, 4)  # and the checkpoint
     assert capsys.readouterr().err.count("a forward processor's on_end") == 1
+
+
+class Cancelled(SpanProcessor):
+    def on_end(self, span: ReadableSpan) -> None:
+        raise asyncio.CancelledError
+
+
+def test_what_no_guard_may_stop_does_not_stop_the_thread_that_writes(rec: Path) -> None:
+    ours = AgentRecSpanProcessor(rec, forward=[Cancelled()], durability="deferred")
+    tracers = provider(ours)
+    for _ in range(3):
+        tracers.get_tracer("app").start_span("chat m", attributes=CHAT).end()
+        assert ours.recorder.force_flush()
+    ours.recorder.shutdown()
+    assert len(list(read_nodes(rec))) == 3 and verify(rec).exit_code == 0
+    told = ours.recorder.stats()
+    assert (told["swallowed.a deferred record"], told["swallowed.a forward processor's on_end"]) == (
+        3,
+        1,
+    )  # a checkpoint
+
+
+class Echo(SpanProcessor):
+    """Ends two spans for each that it is given."""
+
+    def __init__(self) -> None:
+        self.provider: TracerProvider | None = None
+
+    def on_end(self, span: ReadableSpan) -> None:
+        if self.provider is not None:
+            for _ in range(2):
+                self.provider.get_tracer("echo").start_span("echo").end()
+
+
+def test_a_processor_that_answers_each_span_with_others_comes_to_an_end(rec: Path, kept: InMemorySpanExporter) -> None:
+    echo = Echo()
+    ours = AgentRecSpanProcessor(rec, forward=[echo, SimpleSpanProcessor(kept)])
+    tracers = echo.provider = provider(ours)
+    tracers.get_tracer("app").start_span("chat m", attributes=CHAT).end()
+    echo.provider = None
+    tracers.shutdown()
+    assert ours.recorder.stats()["forward_lost"] > 0 and "chat m" in stamps(kept)
 
 
 def test_spans_go_on_when_recording_is_over_or_off(rec: Path, kept: InMemorySpanExporter, tmp_path: Path) -> None:

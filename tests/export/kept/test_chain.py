@@ -201,6 +201,18 @@ def test_levels_that_need_more_are_not_proven(how: Any, recording: build.Recordi
     assert (report.exit_code, report.kind, report.end) == (3, "checkpoint_missing", "proven_close")
 
 
+def test_a_stream_of_which_only_stamps_are_there_is_told(recording: build.Recording, tmp_path: Path) -> None:
+    records = [one for one in kept(recording) if collector.get_attribute(one, "agentrec.stream") == ONE]
+    stamps = collector.spans_line(collector.stamped_spans(recording.directory))
+    path = collector.write(tmp_path / "evidence.jsonl", [*collector.batched(records), stamps])
+    report = verify(path)
+    assert report.exit_code == 0
+    assert [(w["kind"], w["file"], w.get("count")) for w in report.warnings] == [
+        ("not_kept", "evidence.jsonl", None),
+        ("not_kept", TWO, 6),
+    ]
+
+
 def test_a_record_without_a_stream_is_a_fault_too(recording: build.Recording, tmp_path: Path) -> None:
     records = kept(recording)
     records[4]["attributes"] = []

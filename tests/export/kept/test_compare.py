@@ -224,6 +224,7 @@ class TestFilesOfSeveralRecordings:
         assert report.exit_code == 0
         assert report.against is not None
         assert report.against["pruned"] == 8
+        assert [(w["kind"], w["file"], w["count"]) for w in report.warnings] == [("pruned", f"{ONE}.jsonl", 8)]
 
 
 class TestMarksThatWereChanged:

@@ -83,9 +83,27 @@ def test_records_that_no_recorder_writes(bad: Json, recording: build.Recording, 
     assert verify(recording.directory, against=path).exit_code == 4
 
 
-@pytest.mark.parametrize("seq", ["9" * 5000, "\u0663", "", 2**70])
-def test_stamps_with_numbers_that_are_none(seq: Json, recording: build.Recording, tmp_path: Path) -> None:
+@pytest.mark.parametrize("beginning", [0, 1])
+@pytest.mark.parametrize("seq", ["9" * 5000, "\u0663", "", 2**70, -1, "-1", {"intValue": 2**70}, {"intValue": -1}])
+def test_stamps_with_numbers_that_are_none(
+    seq: Json, beginning: int, recording: build.Recording, tmp_path: Path
+) -> None:
     spans = collector.stamped_spans(recording.directory)
-    collector.set_attribute(spans[0], "agentrec.seq", seq)
-    path = collector.write(tmp_path / "spans.jsonl", [collector.spans_line(spans)])
+    collector.set_attribute(spans[0], "agentrec.seq", 0 if isinstance(seq, dict) else seq)
+    if isinstance(seq, dict):
+        next(a for a in spans[0]["attributes"] if a["key"] == "agentrec.seq")["value"] = seq
+    records = collector.event_records(recording.directory)[beginning:]
+    path = collector.write(tmp_path / "kept.jsonl", [*collector.batched(records), collector.spans_line(spans)])
     assert verify(recording.directory, against=path).exit_code == 4
+    report = verify(path)
+    assert "anchor_invalid" in [stream.kind for stream in report.streams or ()]
+    assert report.exit_code == 4
+
+
+def test_a_checkpoint_of_more_events_than_a_stream_can_have(recording: build.Recording, tmp_path: Path) -> None:
+    head = collector.checkpoint(ONE, 1, "a" * 64)
+    next(a for a in head["attributes"] if a["key"] == "agentrec.size")["value"] = {"intValue": 2**70}
+    records = collector.event_records(recording.directory)
+    path = collector.write(tmp_path / "kept.jsonl", [*collector.batched(records), collector.spans_line([head])])
+    for report in (verify(path), verify(recording.directory, against=path)):
+        assert (report.exit_code, report.kind) == (4, "anchor_invalid")
