@@ -134,6 +134,7 @@ class Servers:
         try:
             config.load()
             listening = config.bind_socket()
+            listening.listen(config.backlog)  # uvicorn does so only once its loop runs: it would refuse until then
         except SystemExit:  # what uvicorn does about an address that is taken
             raise _not_taken(host, port) from None
         except (OSError, ValueError) as e:

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -113,6 +114,20 @@ def test_json_and_gzip_and_chunks(served: Served) -> None:
     second = {**SPAN, "spanId": "b7ad6b7169203332"}
     assert served.post(gzip.compress(body(second)), content_encoding="gzip")[:2] == (200, {})
     assert len(served.nodes()) == 2
+
+
+def test_who_connects_before_the_server_has_come_up_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[socket.socket] = []
+    monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets: held.extend(sockets))
+    served = Served(tmp_path / "rec")
+    try:
+        socket.create_connection(("127.0.0.1", served.servers.port), timeout=5).close()
+    finally:
+        served.servers.stop()
+        for one in held:
+            one.close()
 
 
 def test_retries_of_http_children_and_logs_that_come_first(served: Served) -> None:
