@@ -84,7 +84,7 @@ def command(
     def told(sent: Sent) -> None:
         with contextlib.suppress(OSError):  # a recording on a read-only disk can be exported, too
             kept.save({**before, **sent.upto})
-        bar.update(task, completed=sent.count + len(sent.refused))
+        bar.update(task, completed=sent.count + sent.rejected + len(sent.refused))
 
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -110,9 +110,8 @@ def command(
         refused, reduced = (
             [{"stream": stream, "seq": seq} for stream, seq in places] for places in (sent.refused, sent.reduced)
         )
-        print_json(
-            {what: sent.count, "batches": sent.batches, "refused": refused, "reduced": reduced, "protocol": chosen}
-        )
+        counted = {what: sent.count, "batches": sent.batches, "rejected": sent.rejected}
+        print_json({**counted, "refused": refused, "reduced": reduced, "protocol": chosen})
     else:
         click.echo(f"{sent.count} {what} sent in {sent.batches} batches" if sent.count else "nothing new to send")
     if sent.reduced:
@@ -122,4 +121,7 @@ def command(
     if sent.refused:
         stream, seq = sent.refused[0]
         click.echo(plain(f"{len(sent.refused)} refused, the first is event {seq} of {stream}: {sent.why}"), err=True)
+    elif sent.rejected:
+        click.echo(plain(f"{sent.rejected} of them not taken: {sent.why}"), err=True)
+    if sent.refused or sent.rejected:
         ctx.exit(1)

@@ -31,11 +31,12 @@ class NotSent(AgentRecError):
 
 @dataclass(slots=True)
 class Sent:
-    """``count`` spans or events were taken; ``reduced``: (stream, seq) of those that were taken only without their large values;
+    """``count`` spans or events were taken, ``rejected`` not, though the receiver took their batch (it does not say which); ``reduced``: (stream, seq) of those that were taken only without their large values;
     ``refused``: of those that the receiver would not take even so; ``upto``: stream -> seq of its last one that was dealt with.
     """
 
     count: int = 0
+    rejected: int = 0
     batches: int = 0
     reduced: list[tuple[str, int]] = field(default_factory=list)
     refused: list[tuple[str, int]] = field(default_factory=list)
@@ -122,6 +123,7 @@ def _send(
     except Away as away:
         raise NotSent(f"the receiver takes nothing: {away}") from None
     sent.count += delivery.sent
+    sent.rejected += delivery.rejected
     sent.batches += delivery.requests
     sent.reduced += [(stream, seq) for stream, seq, _ in delivery.reduced]
     sent.refused += [(stream, seq) for stream, seq, _ in delivery.refused]

@@ -94,6 +94,15 @@ def test_a_batch_that_is_too_large_is_taken_apart_and_one_span_may_be_refused(
     assert f"{count} refused, the first is event" in err and "413" in err
 
 
+def test_what_a_receiver_rejects_of_a_batch_that_it_takes_is_told(rec: Path, sink: HttpSink, capsys: Out) -> None:
+    sink.rejects = 1
+    assert run(["export", str(rec), "--otlp", sink.url, "--json"]) == 1
+    out, err = capsys.readouterr()
+    said = json.loads(out)
+    assert (said["rejected"], said["spans"]) == (len(sink.requests), len(sink.spans) - len(sink.requests))
+    assert "1 of them not taken: the receiver rejected some: too old" in err
+
+
 def test_batches_are_capped_by_bytes(tmp_path: Path) -> None:
     spans = list(Exported(recorded(AGENT, tmp_path / "rec")).spans())
 

@@ -10,12 +10,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
 
+from otel_agentrec.capture.forward.aside import Aside
 from otel_agentrec.capture.forward.eventrecords import OVERHEAD, EventRecords
 from otel_agentrec.capture.forward.exporters import asked_timeout, protocol_of_exporter
+from otel_agentrec.capture.forward.partly import listened_to
 from otel_agentrec.capture.forward.sending import BATCH_BYTES, BATCH_COUNT, GRPC_LIMIT, Away, Delivery, deliver, shorter
 from otel_agentrec.capture.guard import Guard
 from otel_agentrec.journal.draft import SealedAt
@@ -38,10 +41,12 @@ _Line = tuple[bytes, SealedAt]
 class EventSender:
     """Args:
     make: makes the exporter; called again in a forked child.
+    aside: where the program does not wait for it longer than it wants to.
     """
 
-    def __init__(self, make: Callable[[], LogRecordExporter], path: str, guard: Guard) -> None:
+    def __init__(self, make: Callable[[], LogRecordExporter], path: str, guard: Guard, aside: Aside) -> None:
         self._make = make
+        self._aside = aside
         self._path = path
         self._guard = guard
         self._counters = guard.counters
@@ -79,6 +84,12 @@ class EventSender:
 
     def flush(self, seconds: float) -> bool:
         """Send what waits; False when that took too long, or nobody answered."""
+        if not self._queue:
+            return True
+        work = partial(self._guard.run, "sending events", self._flush, seconds)
+        return self._aside.within(seconds, work) is True
+
+    def _flush(self, seconds: float) -> bool:
         end = time.monotonic() + seconds
         if not self._sending.acquire(timeout=max(0.0, seconds)):
             return False
@@ -93,9 +104,10 @@ class EventSender:
     def at_end(self, seconds: float) -> None:
         """Send what waits, once; what is not taken is lost. More may still come."""
         away = self._away_at is not None and time.monotonic() - self._away_at < PAUSE
-        done = not away and self._guard.run("sending events", self.flush, seconds)
+        done = not away and self.flush(seconds)
         left = len(self._queue)
         if left and not done:
+            self._away_at = time.monotonic()  # whoever asks again, now or at the very end, need not wait again
             self._lost(left, self._queue[0][1], self._why or "nobody took it before the end")
             for _ in range(left):
                 self._done()
@@ -109,13 +121,15 @@ class EventSender:
         self._is_closed = True
         self._wake.set()
         if self._exporter is not None:
-            self._guard.run("the end of sending events", self._exporter.shutdown)
+            end = partial(self._guard.run, "the end of sending events", self._exporter.shutdown)
+            self._aside.within(PAUSE, end)
 
     # --- our thread ---
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="otel-agentrec-events", daemon=True)
         self._thread = thread
+        self._aside.ready()
         try:
             thread.start()
         except RuntimeError:  # the interpreter is about to end: close() sends it
@@ -125,7 +139,7 @@ class EventSender:
         if self._records is None:
             self._records = EventRecords()
         if self._exporter is None:
-            self._exporter = self._make()
+            self._exporter = listened_to(self._make())
         return self._exporter, self._records
 
     def _run(self) -> None:
@@ -173,17 +187,20 @@ class EventSender:
                 deliver(batch, export, delivery, asked_timeout("logs"))
         except Away as away:
             self._away_at, self._why = time.monotonic(), str(away)
-            for _ in range(delivery.sent):
-                self._done()
-            self._counters.add(_SENT, delivery.sent)
+            self._settled(batch[: delivery.dealt_with], delivery)
             return False
         self._away_at = None
-        for _ in batch:
+        self._settled(batch, delivery)
+        return True
+
+    def _settled(self, lines: Sequence[_Line], delivery: Delivery[_Line]) -> None:
+        """These leave the queue: they were taken, or never will be."""
+        for _ in lines:
             self._done()
         self._counters.add(_SENT, delivery.sent)
-        if delivery.refused:
-            self._lost(len(delivery.refused), delivery.refused[0][1], delivery.why)
-        return True
+        lost = delivery.rejected + len(delivery.refused)
+        if lost:
+            self._lost(lost, delivery.refused[0][1] if delivery.refused else None, delivery.why)
 
     def _done(self) -> None:
         try:
@@ -193,10 +210,11 @@ class EventSender:
         size = len(line)
         self._bytes -= size  # no call between reading and writing it: the writing thread adds
 
-    def _lost(self, count: int, first: SealedAt, why: str) -> None:
+    def _lost(self, count: int, first: SealedAt | None, why: str) -> None:
         self._counters.add(_LOST, count)
+        where = f", the first is event {first.seq} of {first.stream}" if first is not None else ""
         self._guard.notices.once(
             "events lost",
-            f"events of the recording did not reach the OTLP receiver, the first is event {first.seq} of {first.stream}: {shorter(why)}; "
+            f"events of the recording did not reach the OTLP receiver{where}: {shorter(why)}; "
             f"the recording has them: otel-agentrec export {self._path} --otlp URL --events sends them again (said once)",
         )

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 from opentelemetry.sdk._logs.export import LogRecordExporter
 from opentelemetry.sdk.trace.export import SpanExporter
 
+from otel_agentrec.capture.forward.partly import listened_to
 from otel_agentrec.capture.forward.sending import TIMEOUT
 from otel_agentrec.errors import ConfigurationError, UsageError
 
@@ -68,10 +69,10 @@ def span_exporter(url: str, protocol: Protocol, headers: Mapping[str, str], gzip
     if protocol == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc
 
-        return Grpc(**arguments)
+        return listened_to(Grpc(**arguments))
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as Http
 
-    return Http(**arguments)
+    return listened_to(Http(**arguments))
 
 
 def log_exporter(url: str, protocol: Protocol, headers: Mapping[str, str], gzip: bool) -> LogRecordExporter:
@@ -80,10 +81,10 @@ def log_exporter(url: str, protocol: Protocol, headers: Mapping[str, str], gzip:
     if protocol == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as Grpc
 
-        return Grpc(**arguments)
+        return listened_to(Grpc(**arguments))
     from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as Http
 
-    return Http(**arguments)
+    return listened_to(Http(**arguments))
 
 
 def asked_protocol(signal: Signal) -> Protocol:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.sdk.trace import SpanProcessor
 
+from otel_agentrec.capture.forward.aside import Aside
 from otel_agentrec.capture.forward.checkpoints import Checkpoints
 from otel_agentrec.capture.forward.events import EventSender
 from otel_agentrec.capture.forward.exporters import asked_log_exporter
@@ -38,6 +39,7 @@ class Outlets:
         self._recorder = recorder
         self._guard = recorder.guard
         self.checkpoints = Checkpoints()
+        self._aside = Aside()
         self._forwarders: list[Forwarder] = []
         self._stamper: Stamper | None = None
         self.events = self._event_sender()
@@ -52,7 +54,7 @@ class Outlets:
                 "events can't be sent out with content=inline: what was said would go with them", "content=detached"
             )
         make = asked_log_exporter() if asked == "otlp" else lambda: asked
-        sender = EventSender(make, self._recorder.path, self._guard)
+        sender = EventSender(make, self._recorder.path, self._guard, self._aside)
         atexit.register(_at_end, weakref.ref(sender))
         return sender
 
@@ -78,6 +80,7 @@ class Outlets:
         """What hands spans on to these processors."""
         made = Forwarder(inner, self._recorder, self._checkpoint)
         self._forwarders.append(made)
+        self._aside.ready()
         return made
 
     def has(self, inner: SpanProcessor) -> bool:
@@ -97,9 +100,12 @@ class Outlets:
 
     def settle(self) -> None:
         """Before the stream is sealed: have spans go out now, where losses are counted, so that its last line has them."""
-        if counts_losses():
-            for one in self._forwarders:
-                one.flush(int(PATIENCE * 1000))
+        if counts_losses() and self._forwarders:
+            self._aside.within(PATIENCE, self._flush_forwarders)
+
+    def _flush_forwarders(self) -> None:
+        for one in list(self._forwarders):
+            one.flush(int(PATIENCE * 1000))
 
     def sealed(self, *, is_last: bool = False) -> None:
         """The stream was sealed: say so. ``is_last``: the recording is closed."""
@@ -119,6 +125,7 @@ class Outlets:
 
     def after_fork(self) -> None:
         self.checkpoints.after_fork()
+        self._aside.after_fork()
         if self.events is not None:
             self.events.after_fork()
 

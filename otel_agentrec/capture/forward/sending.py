@@ -1,8 +1,8 @@
 """Send things to an OTLP receiver in batches that it takes, and know what became of each.
 
 The SDK's exporters tell by their result only that a batch was lost. Here a batch that was refused at once is taken apart, down
-to the one thing that the receiver does not take; one that nobody answered is lost as a whole. What an exporter logs meanwhile
-is kept as the reason, not printed once per batch.
+to the one thing that the receiver does not take; one that nobody answered is lost as a whole. What an exporter logs or raises
+meanwhile is kept as the reason, not printed once per batch.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from typing import Generic, TypeVar
 
 from opentelemetry import context as otel_context
 
+from otel_agentrec.capture.forward.partly import partly_taken
+
 __all__ = ["BATCH_BYTES", "BATCH_COUNT", "GRPC_LIMIT", "TIMEOUT", "Away", "Delivery", "batches", "deliver", "shorter"]
 
 BATCH_BYTES: dict[str, int] = {"grpc": 3 << 20, "http/protobuf": 8 << 20}
@@ -28,6 +30,8 @@ TIMEOUT = 10.0
 """Seconds that one batch may take, with the exporter's own retries."""
 
 MOST_SAID = 160
+MOST_IN_A_ROW = 32
+"""Refused one by one with none taken in between: whoever refuses so many is not asked for the rest of the batch."""
 
 T = TypeVar("T")
 _EXPORTERS = "opentelemetry.exporter.otlp"
@@ -49,14 +53,22 @@ class Away(Exception):
 
 @dataclass(slots=True)
 class Delivery(Generic[T]):
-    """What became of a batch: how many were taken, in how many requests; those of them that were taken only in a smaller form;
-    those that would not be taken even alone; and what was said last of a refusal."""
+    """What became of a batch: how many were taken, in how many requests; how many the receiver rejected of those that it said it
+    took, and does not name; those that were taken only in a smaller form; those that would not be taken even alone; how many of
+    them since one was taken; and what was said last of a refusal."""
 
     sent: int = 0
+    rejected: int = 0
     requests: int = 0
     reduced: list[T] = field(default_factory=list)
     refused: list[T] = field(default_factory=list)
+    in_a_row: int = 0
     why: str = ""
+
+    @property
+    def dealt_with(self) -> int:
+        """How many from the first on are settled, one way or the other."""
+        return self.sent + self.rejected + len(self.refused)
 
 
 def batches(
@@ -94,14 +106,25 @@ def deliver(
     Raises:
         Away: what was not sent by then would not be taken either; ``into.why`` says what was heard.
     """
-    began = time.monotonic()
-    with _heard() as said, _without_instrumentation():
-        taken = export(batch)
-    if taken:
-        into.sent += len(batch)
-        into.requests += 1
+    if into.in_a_row >= MOST_IN_A_ROW:
+        into.refused += batch
         return
-    into.why = "; ".join(dict.fromkeys(said))[:500] or "no reason was given"
+    began = time.monotonic()
+    with _heard() as said, _without_instrumentation(), partly_taken() as partly:
+        try:
+            taken = export(batch)
+        except Exception as error:
+            taken = False
+            said.append(f"{type(error).__name__}: {error}")
+    if taken and not (partly.rejected and len(batch) == 1):
+        rejected = min(partly.rejected, len(batch))
+        into.sent += len(batch) - rejected
+        into.rejected += rejected
+        into.why = partly.why or into.why
+        into.requests += 1
+        into.in_a_row = 0
+        return
+    into.why = partly.why or "; ".join(dict.fromkeys(said))[:500] or "no reason was given"
     away = any(word in into.why for word in (*_AWAY, *_AWAY_CODES))
     if away or time.monotonic() - began > timeout * 0.5:
         raise Away(into.why)
@@ -109,6 +132,7 @@ def deliver(
         less = smaller(batch[0])
         if less is None:
             into.refused.append(batch[0])
+            into.in_a_row += 1
             return
         refused = len(into.refused)
         deliver([less], export, into, timeout)

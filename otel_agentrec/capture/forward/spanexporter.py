@@ -15,6 +15,7 @@ from otel_agentrec.capture.forward import sealed
 from otel_agentrec.capture.forward.checkpoints import SCOPE as CHECKPOINTS
 from otel_agentrec.capture.forward.exporters import asked_timeout, protocol_of_exporter
 from otel_agentrec.capture.forward.forwarder import Stamper
+from otel_agentrec.capture.forward.partly import listened_to
 from otel_agentrec.capture.forward.referring import references_only
 from otel_agentrec.capture.forward.sending import BATCH_BYTES, GRPC_LIMIT, Away, Delivery, batches, deliver, shorter
 from otel_agentrec.capture.forward.stamped import StampedSpan
@@ -42,7 +43,7 @@ class StampingExporter(SpanExporter):
 
     def __init__(self, inner: SpanExporter, most_bytes: int | None = None) -> None:
         self.guard = PROCESS
-        self._inner = inner
+        self._inner = listened_to(inner)
         self._protocol = protocol_of_exporter(inner)
         self._most = most_bytes or BATCH_BYTES[self._protocol]
         self._limit = max(self._most, GRPC_LIMIT) if self._protocol == "grpc" else None
@@ -101,8 +102,8 @@ class StampingExporter(SpanExporter):
         if self._limit is not None and len(batch) == 1 and _exact(batch[0]) > self._limit:
             less = references_only(batch[0])
             if less is None or _exact(less) > self._limit:
-                self._told(guard, batch, f"{_exact(batch[0])} bytes are more than gRPC receivers take")
-                return len(batch)
+                self._told(guard, batch, f"{_exact(batch[0])} bytes are more than gRPC receivers take", 1)
+                return 1
             batch, delivery.reduced = [less], list(batch)
         if self._away_at is not None and time.monotonic() - self._away_at < PAUSE:
             lost, delivery.why = batch, "nobody answered a moment ago"
@@ -112,18 +113,20 @@ class StampingExporter(SpanExporter):
                 self._away_at, lost = None, delivery.refused
             except Away:
                 self._away_at, lost = time.monotonic(), batch[delivery.sent :]
-        guard.counters.add("spans_sent", len(batch) - len(lost))
+        count = len(batch) - delivery.sent
+        guard.counters.add("spans_sent", delivery.sent)
         if delivery.reduced and not lost:
             guard.counters.add("spans_reduced", len(delivery.reduced))
-        if lost:
-            self._told(guard, lost, delivery.why)
-        return len(lost)
+        if count:
+            self._told(guard, lost, delivery.why, count)
+        return count
 
     def _export(self, some: Sequence[ReadableSpan]) -> bool:
         return self._inner.export(some) is SpanExportResult.SUCCESS
 
-    def _told(self, guard: Guard, lost: Sequence[ReadableSpan], why: str) -> None:
-        guard.counters.add("spans_lost", len(lost))
+    def _told(self, guard: Guard, lost: Sequence[ReadableSpan], why: str, count: int) -> None:
+        """``lost``: those of the ``count`` that are known."""
+        guard.counters.add("spans_lost", count)
         if self._has_told:
             return
         self._has_told = True

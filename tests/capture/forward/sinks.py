@@ -60,6 +60,8 @@ class _Sink:
         """Those that were taken; so are ``log_requests``."""
         self.log_requests: list[ExportLogsServiceRequest] = []
         self.delay = 0.0
+        self.rejects = 0
+        """Things in each request that it says it did not take."""
 
     @property
     def spans(self) -> list[Any]:
@@ -75,6 +77,14 @@ class _Sink:
 
 def _spans(requests: Iterable[ExportTraceServiceRequest]) -> list[Any]:
     return [s for r in requests for rs in r.resource_spans for ss in rs.scope_spans for s in ss.spans]
+
+
+def _answer(rejects: int) -> ExportTraceServiceResponse:
+    """That for log records has the same bytes."""
+    if not rejects:
+        return ExportTraceServiceResponse()
+    told = {"rejected_spans": rejects, "error_message": "too old"}
+    return ExportTraceServiceResponse(partial_success=told)  # type: ignore[arg-type]
 
 
 class HttpSink(_Sink):
@@ -101,10 +111,12 @@ class HttpSink(_Sink):
                     sink.requests.append(ExportTraceServiceRequest.FromString(body))
                 elif status == 200 and self.path.endswith("/v1/logs"):
                     sink.log_requests.append(ExportLogsServiceRequest.FromString(body))
+                said = _answer(sink.rejects).SerializeToString() if status == 200 else b""
                 try:
                     self.send_response(status)
-                    self.send_header("content-length", "0")
+                    self.send_header("content-length", str(len(said)))
                     self.end_headers()
+                    self.wfile.write(said)
                 except OSError:  # who asked has gone
                     pass
 
@@ -144,7 +156,7 @@ class GrpcSink(_Sink):
             def Export(self, request: Any, context: Any) -> Any:
                 time.sleep(sink.delay)
                 sink.requests.append(request)
-                return ExportTraceServiceResponse()
+                return _answer(sink.rejects)
 
         class Logs(logs.LogsServiceServicer):
             def Export(self, request: Any, context: Any) -> Any:

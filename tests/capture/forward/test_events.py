@@ -19,7 +19,7 @@ from otel_agentrec.cli.app import run
 from otel_agentrec.errors import ConfigurationError
 from otel_agentrec.settings import Settings
 from tests.capture.forward.sinks import GrpcSink, HttpSink, attributes, until
-from tests.capture.forward.test_forward import CHAT, lines
+from tests.capture.forward.test_forward import CHAT, lines, provider
 
 Out = pytest.CaptureFixture[str]
 
@@ -193,3 +193,16 @@ def test_our_own_events_are_no_steps_of_an_agent(
     assert report is not None
     types = {line["event"]["type"] for line in lines(tmp_path / "again").values()}
     assert types <= {"STREAM_OPENED", "PROVIDER_SEEN", "STREAM_SEALED"}
+
+
+def test_events_that_a_receiver_rejects_of_a_batch_that_it_takes_are_counted(
+    rec: Path, sink: HttpSink, monkeypatch: pytest.MonkeyPatch, capfd: Out
+) -> None:
+    sink.rejects = 1
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", sink.url)
+    ours = AgentRecSpanProcessor(rec, events="otlp")
+    provider(ours).get_tracer("app").start_span("chat", attributes=CHAT).end()
+    assert ours.recorder.force_flush()
+    told = ours.recorder.stats()
+    assert told["events_lost"] == len(sink.log_requests) and told["events_sent"] == len(sink.logs) - told["events_lost"]
+    assert "the receiver rejected some: too old" in capfd.readouterr().err

@@ -13,7 +13,7 @@ import pytest
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor, SpanExporter, SpanExportResult
 
 from otel_agentrec import AgentRecSpanExporter, AgentRecSpanProcessor, read_nodes, verify
 from otel_agentrec.capture import guard
@@ -218,6 +218,59 @@ def test_a_receiver_that_refuses(
     assert ours.recorder.stats()["spans_lost"] == 2
     (line,) = capfd.readouterr().err.splitlines()
     assert status == 503 or str(status) in line
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_spans_that_a_receiver_rejects_of_a_batch_that_it_takes_are_counted(
+    rec: Path, sink: HttpSink, grpc_sink: GrpcSink, protocol: str, capfd: Out
+) -> None:
+    inner: SpanExporter
+    if protocol == "http":
+        receiver, inner = sink, HttpExporter(f"{sink.url}/v1/traces")
+    else:
+        receiver, inner = grpc_sink, GrpcExporter(grpc_sink.url, insecure=True)  # type: ignore[assignment]
+    receiver.rejects = 2
+    tracers, ours = both(rec, AgentRecSpanExporter(inner), "after")
+    for _ in range(5):
+        tracers.get_tracer("app").start_span("chat", attributes=CHAT).end()
+    tracers.force_flush()
+    told = ours.recorder.stats()
+    assert (told["spans_sent"], told["spans_lost"], len(receiver.requests)) == (3, 2, 1)
+    assert "the receiver rejected some: too old" in capfd.readouterr().err
+
+
+def test_a_receiver_that_refuses_everything_is_not_asked_for_each_span(rec: Path, sink: HttpSink) -> None:
+    sink.status = 400
+    tracers, ours = both(rec, AgentRecSpanExporter(HttpExporter(f"{sink.url}/v1/traces")), "after")
+    for _ in range(500):
+        tracers.get_tracer("app").start_span("chat", attributes=CHAT).end()
+    tracers.force_flush()
+    assert ours.recorder.stats()["spans_lost"] == 500 and len(sink.came) < 100
+
+
+class Raising(SpanExporter):
+    """Can't encode one of the spans."""
+
+    def __init__(self) -> None:
+        self.got: list[str] = []
+
+    def export(self, spans: Any) -> SpanExportResult:
+        names = [span.name for span in spans]
+        if "bad" in names:
+            raise UnicodeEncodeError("latin-1", "é", 0, 1, "no")
+        self.got += names
+        return SpanExportResult.SUCCESS
+
+
+def test_what_an_exporter_raises_costs_only_the_span_that_it_is_about(rec: Path, capfd: Out) -> None:
+    inner = Raising()
+    tracers, ours = both(rec, AgentRecSpanExporter(inner), "after")
+    for name in ("a", "b", "bad", "c", "d"):
+        tracers.get_tracer("app").start_span(name, attributes=CHAT).end()
+    tracers.force_flush()
+    told = ours.recorder.stats()
+    assert inner.got == ["a", "b", "c", "d"] and (told["spans_sent"], told["spans_lost"]) == (4, 1)
+    assert "UnicodeEncodeError" in capfd.readouterr().err
 
 
 def test_without_a_recorder_spans_go_out_without_their_secrets(sink: HttpSink) -> None:
