@@ -6,7 +6,7 @@ keys ``scenario``, ``content`` and ``events`` of the first four types are ToyAge
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 
 from otel_agentrec.journal.events.base import Json, Payload, event
 
@@ -42,11 +42,10 @@ class SessionEvent(Payload):
     came from another log, as far as that told them. ``attributes``: what the log said beyond the keys of the type.
     """
 
-    _: KW_ONLY
-    lane: str | None = None
-    node: dict[str, Json] | None = None
-    original: dict[str, Json] | None = None
-    attributes: dict[str, Json] | None = None
+    lane: str | None = field(default=None, kw_only=True)  # KW_ONLY is no type hint that Python 3.10 can evaluate
+    node: dict[str, Json] | None = field(default=None, kw_only=True)
+    original: dict[str, Json] | None = field(default=None, kw_only=True)
+    attributes: dict[str, Json] | None = field(default=None, kw_only=True)
 
 
 @event("SESSION_STARTED", content=_ALWAYS)
