@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
+from pathlib import Path
 
 __all__ = ["VARIABLE", "command_of", "depth_of", "is_below", "of_command", "own_path"]
 
@@ -27,7 +28,8 @@ def own_path() -> str:
     """The path of this process. From now on the processes that it starts stand below it."""
     global _OWN
     if _OWN is None:
-        _OWN = _below(os.environ.get(VARIABLE, ""), "p" + secrets.token_hex(4))
+        above = os.environ.get(VARIABLE)
+        _OWN = _below(_handed_to_ancestor() if above is None else above, "p" + secrets.token_hex(4))
     if os.environ.get(VARIABLE) != _OWN:
         os.environ[VARIABLE] = _OWN
     return _OWN
@@ -53,6 +55,29 @@ def depth_of(path: str) -> int:
 def is_below(path: str, above: str) -> bool:
     """Whether a process was started by another one, or by one that it started."""
     return path.startswith(above + "/")
+
+
+def _handed_to_ancestor() -> str:
+    """The path that the nearest ancestor was given which was given one: a process whose environment was emptied is started
+    again all the same. Only where the system shows it (Linux); not of one whose ancestors have ended."""
+    pid = os.getppid()
+    for _ in range(_DEEPEST):
+        if pid <= 1:
+            break
+        process = Path("/proc", str(pid))
+        try:
+            environ = process.joinpath("environ").read_bytes()
+        except OSError:  # of another user, as sudo is
+            environ = b""
+        for one in environ.split(b"\0"):
+            name, _, value = one.partition(b"=")
+            if name == VARIABLE.encode() and value:
+                return value.decode("utf-8", "surrogateescape")
+        try:
+            pid = int(process.joinpath("stat").read_bytes().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            break
+    return ""
 
 
 def _below(above: str, part: str) -> str:

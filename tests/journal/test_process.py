@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from otel_agentrec.journal import process
-from otel_agentrec.journal.process import command_of, depth_of, is_below, of_command, own_path
+from otel_agentrec.journal.process import VARIABLE, command_of, depth_of, is_below, of_command, own_path
 
+ROOT = str(Path(__file__).parents[2])
 ASK = "from otel_agentrec.journal.process import own_path; print(own_path())"
 
 
@@ -54,3 +55,17 @@ def test_a_path_does_not_grow_for_ever() -> None:
     for _ in range(100):
         path = of_command({process.VARIABLE: path})
     assert len(path) < 512
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="this system does not show environments")
+@pytest.mark.parametrize("emptied", ["the child", "both"])
+def test_a_process_whose_environment_was_emptied_stands_below_who_started_it(emptied: str) -> None:
+    start = (
+        "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], env={'PYTHONPATH': sys.argv[2]})"
+    )
+    argv = [sys.executable, "-c", start, ASK, ROOT]
+    if emptied == "both":  # as a shell between them
+        between = "import subprocess, sys; subprocess.run(sys.argv[1:], env={})"
+        argv = [sys.executable, "-c", between, *argv]
+    done = subprocess.run(argv, env={VARIABLE: "r1/p2"}, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("r1/p2/p")
