@@ -10,7 +10,7 @@ from typing import Any
 from opentelemetry import trace
 
 from otel_agentrec.capture.opening import Key, OpenSpan
-from otel_agentrec.capture.program import stands_alone
+from otel_agentrec.capture.program import is_served, stands_alone
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.journal.draft import Envelope
 from otel_agentrec.journal.facts import Kind
@@ -43,6 +43,8 @@ class CallPlace:
     """The outermost agent's span."""
     is_given: bool = False
     """The run has an id of its own, which the spans do not tell."""
+    is_served: bool = False
+    """It is made for a request or a message that this process serves."""
 
 
 def place_of_call(recorder: Recorder, name: str | None = None, call_id: str | None = None) -> CallPlace:
@@ -98,6 +100,7 @@ def place_of_call(recorder: Recorder, name: str | None = None, call_id: str | No
         where=where,
         top=outermost,
         is_given=seen is None or program is not None,
+        is_served=bool(chain) and is_served(chain[-1]),
     )
 
 

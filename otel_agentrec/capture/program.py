@@ -20,7 +20,7 @@ from otel_agentrec.capture.opening import OpenSpan
 from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.facts import Facts, Kind
 
-__all__ = ["ProgramRun", "stands_alone", "take"]
+__all__ = ["ProgramRun", "is_served", "stands_alone", "take"]
 
 _SERVING = (SpanKind.SERVER, SpanKind.CONSUMER)
 
@@ -93,6 +93,11 @@ def stands_alone(entry: OpenSpan) -> bool:
             return False
         top = one
     return top.is_root and getattr(top.span, "kind", None) not in _SERVING
+
+
+def is_served(entry: OpenSpan) -> bool:
+    """Whether a span is, or stands in, one of a request or a message that this process serves."""
+    return any(getattr(one.span, "kind", None) in _SERVING for one in (entry, *entry.ancestors()))
 
 
 def take(program: ProgramRun | None, is_alone: bool, kind: str | None, facts: Facts) -> None:

@@ -134,9 +134,9 @@ class RecordingTools:
 
     # --- what answerers that know more override -----------------------------------------------------------------------
 
-    def root_of(self, log: EffectLog, place: CallPlace) -> str:
+    def root_of(self, asked: Asked) -> str:
         """The id of the first attempt of the run that the call belongs to."""
-        return place.run
+        return asked.place.run
 
     def found(self, asked: Asked) -> ToolOutcome | UnknownEffect | None:
         """What is known of the call: an outcome to hand out; an effect that is begun once more; None: it is new."""
@@ -202,9 +202,10 @@ class RecordingTools:
     def _asked(self, call: ToolCall, log: EffectLog) -> Asked:
         said = declared(call.name)
         place = place_of_call(log.recorder, call.name, call.call_id)
-        root = self.root_of(log, place)
         key = log.key(call.name, call.arguments, said.inert)
-        return Asked(call, log, place, said, effect_of(call.kind, said), key, root)
+        asked = Asked(call, log, place, said, effect_of(call.kind, said), key, place.run)
+        asked.root = self.root_of(asked)
+        return asked
 
     def _start(self, asked: Asked, again: UnknownEffect | None) -> ToolCall:
         call, log, said = asked.call, asked.log, asked.said

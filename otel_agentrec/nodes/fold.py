@@ -145,32 +145,35 @@ class View:
             source.is_live,
         )
 
-    def records(self, run: str | None = None) -> Iterator[NodeIoRecord]:
+    def records(self, run: str | Collection[str] | None = None) -> Iterator[NodeIoRecord]:
         """The records in cause order, each built when it is asked for.
 
         Calls that a live process has not finished are left out; a call whose process died is ``interrupted`` or
         ``partial``.
 
         Args:
-            run: only records of the run with this id.
+            run: only records of the run with this id, or of the runs with these.
         """
         return (record for _, record in self.calls(run))
 
-    def calls(self, run: str | None = None, *, contents: bool = True) -> Iterator[tuple[Span, NodeIoRecord]]:
+    def calls(
+        self, run: str | Collection[str] | None = None, *, contents: bool = True
+    ) -> Iterator[tuple[Span, NodeIoRecord]]:
         """:meth:`records`, each with its leading span; of a tool call without a span, the model call that asked for it.
 
         Args:
-            run: only records of the run with this id.
+            run: only records of the run with this id, or of the runs with these.
             contents: also what was said; without it a record takes a small part of the time (see :meth:`Builder.build`).
         """
         recovery = Recovery(self._source, self._belonging, self._pairing, self.leading)
+        runs = {run} if isinstance(run, str) else run
         for s in self.leading:
-            wanted = run is None or self._belonging.run(s) == run
+            wanted = runs is None or self._belonging.run(s) in runs
             record = self._builder.build(s, contents=contents) if wanted and s.state != OPEN else None
             if s.kind == Kind.MODEL:
                 messages = record.inputs["messages"] if record is not None and contents else None
                 for model, index, call_id, result in recovery.passed(s, messages):
-                    if run is None or self._belonging.run(model) == run:
+                    if runs is None or self._belonging.run(model) in runs:
                         yield model, self._builder.recovered(model, index, call_id, result, s, contents=contents)
             if record is not None:
                 yield s, record

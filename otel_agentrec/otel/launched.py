@@ -18,6 +18,7 @@ from otel_agentrec.resume import exits
 from otel_agentrec.settings import Settings
 
 if TYPE_CHECKING:
+    from otel_agentrec.resume.program import Program
     from otel_agentrec.resume.resumed_run import ResumedRun
 
 __all__ = ["start"]
@@ -53,8 +54,18 @@ def start(is_the_command: bool) -> None:
 
 def _resume(settings: Settings, is_the_command: bool) -> None:
     # only here: a program that is merely recorded starts sooner without them
-    from otel_agentrec.resume.attempt import attempt_at
+    from otel_agentrec.resume.attempt import Attempt, attempt_at
+    from otel_agentrec.resume.program import Program
     from otel_agentrec.resume.resumed_run import ResumedModels, ResumedRun
+
+    def course(attempt: Attempt) -> ResumedRun:
+        return ResumedRun(
+            attempt,
+            live=settings.on_divergence == "live",
+            rerun_tools=settings.rerun_tools,
+            inert=settings.inert,
+            collapse=settings.retries == "collapse",
+        )
 
     assert settings.resume is not None
     try:
@@ -62,23 +73,17 @@ def _resume(settings: Settings, is_the_command: bool) -> None:
         if not attempt.may_be_here:
             _stand_beside(settings)
             return
-        run = ResumedRun(
-            attempt,
-            live=settings.on_divergence == "live",
-            rerun_tools=settings.rerun_tools,
-            inert=settings.inert,
-            collapse=settings.retries == "collapse",
-        )
+        program = Program(attempt, course)
     except AgentRecError as error:
         if is_the_command:
             _refuse(str(error), error.hint)
         _stand_beside(settings)  # another one has taken the run
         return
-    ACTIVE.models, ACTIVE.tools = ResumedModels(run), run
+    ACTIVE.models, ACTIVE.tools = ResumedModels(program), program
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: _forked(run, settings))
+        os.register_at_fork(after_in_child=lambda: _forked(program, settings))
     if is_the_command:
-        atexit.register(_say_what_was_resumed, run, os.getpid())
+        atexit.register(_say_what_was_resumed, program, os.getpid())
 
 
 def _stand_beside(settings: Settings) -> None:
@@ -90,19 +95,20 @@ def _stand_beside(settings: Settings) -> None:
     ACTIVE.tools = BesideTools(settings.resume, settings.resume_run, rerun_processes=settings.rerun_processes)
 
 
-def _forked(run: ResumedRun, settings: Settings) -> None:
-    """In a forked child: the run stays with the parent, unless it has not begun there and belongs to such a child."""
-    if ACTIVE.tools is run and (run.attempt.run is not None or not run.attempt.may_be_here):
+def _forked(program: Program[ResumedRun], settings: Settings) -> None:
+    """In a forked child: the runs stay with the parent, unless none has begun there and they belong to such a child."""
+    if ACTIVE.tools is program and (program.has_begun or not program.attempt.may_be_here):
         _stand_beside(settings)
 
 
-def _say_what_was_resumed(run: ResumedRun, pid: int) -> None:
+def _say_what_was_resumed(program: Program[ResumedRun], pid: int) -> None:
     if os.getpid() != pid:
         return
-    attempt = run.attempt
+    attempt = program.attempt
     if attempt.run is None:
+        what = "only runs that were finished were answered" if program.has_begun else "nothing was resumed"
         PROCESS.notices.say(
-            f"nothing was resumed: no call of this program was of run {attempt.root}"
+            f"{what}: no call of this program was of run {attempt.root}"
             + (f" (agent {attempt.chosen.agent})" if attempt.chosen.agent else "")
         )
 

@@ -9,13 +9,14 @@ from otel_agentrec.intercept.protocol import ToolAnswerer
 from otel_agentrec.intercept.recording_tools import RecordingTools
 from otel_agentrec.resume.attempt import attempt_at
 from otel_agentrec.resume.cache import ResumeCache
+from otel_agentrec.resume.program import Program
 from otel_agentrec.resume.prompted_run import PromptedRun
 from otel_agentrec.settings import Settings
 
 __all__ = ["Asking", "resumed_at"]
 
 _RECORDING = RecordingTools()
-_RESUMING: dict[tuple[str, str], PromptedRun] = {}
+_RESUMING: dict[tuple[str, str], Program[PromptedRun]] = {}
 
 
 class Asking:
@@ -49,8 +50,10 @@ def _resuming(recording: str | None, run: str | None) -> ToolAnswerer:
     return resumed_at(recording, run, live=settings.on_divergence == "live", rerun_processes=settings.rerun_processes)
 
 
-def resumed_at(recording: str, run: str | None, *, live: bool = False, rerun_processes: bool = False) -> PromptedRun:
-    """Who answers the calls of the run that is resumed: one in this process.
+def resumed_at(
+    recording: str, run: str | None, *, live: bool = False, rerun_processes: bool = False
+) -> Program[PromptedRun]:
+    """Who answers the calls of the program that is resumed: one in this process.
 
     Raises:
         LedgerUnavailable: it can't be resumed.
@@ -62,5 +65,5 @@ def resumed_at(recording: str, run: str | None, *, live: bool = False, rerun_pro
     key = (str(attempt.directory), attempt.root)
     known = _RESUMING.get(key)
     if known is None or known.attempt is not attempt:
-        known = _RESUMING[key] = PromptedRun(attempt, live=live)
+        known = _RESUMING[key] = Program(attempt, lambda one: PromptedRun(one, live=live))
     return known

@@ -1,11 +1,16 @@
-"""One attempt to finish a run: it holds the run's claim, knows what was done before, and says so in the journal."""
+"""One attempt to finish a run: it holds the run's claim, knows what was done before, and says so in the journal.
+
+A program may have held several runs in one process. One of them is chosen; the others of that process are its siblings, each
+an attempt of its own: finished ones to be answered from their recording, others to be gone on with.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from opentelemetry import trace
@@ -24,10 +29,11 @@ from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.process import depth_of, own_path
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.journal.times import not_before
-from otel_agentrec.nodes.effects import Effect, read_effects
+from otel_agentrec.nodes.effects import Effect
 from otel_agentrec.nodes.fold import View, fold
 from otel_agentrec.nodes.keys import KeyRing
-from otel_agentrec.resume.choosing import Resumable, choose_root, resumables
+from otel_agentrec.resume.before import Before, Snapshot
+from otel_agentrec.resume.choosing import Resumable, choose_root, resumables, siblings_of
 from otel_agentrec.resume.ledger import Ledger
 from otel_agentrec.resume.processes import kin_of, overs, refuse_kin, sizes
 
@@ -38,8 +44,8 @@ class Attempt:
     """An attempt to finish one run of a recording.
 
     Making one chooses the run; nothing is taken yet. The first run of this process with the root's agent name (and session)
-    that asks about a call *is* the attempt: it takes the claim, reads what was done, and journals RUN_RESUMED. Calls of other
-    runs are new.
+    that asks about a call *is* the attempt: it takes the claim, reads what was done, and journals RUN_RESUMED. Which run that is
+    where several may be, :class:`~otel_agentrec.resume.program.Program` tells. Calls of runs that are no attempt are new.
 
     Args:
         recording: the recording directory.
@@ -48,7 +54,7 @@ class Attempt:
 
     Raises:
         UsageError: no run, or no single one, is meant; or it is finished; or other processes did what would be done again.
-        RecordingBusy: the run is alive, or another process of its program is.
+        RecordingBusy: the run is alive, or another one of its process, or another process of its program is.
         RecordingNotFound, RecordingUnreadable: there is no recording.
         RecordingTampered: the recording is not as it was written.
     """
@@ -56,8 +62,8 @@ class Attempt:
     def __init__(
         self, recording: str | os.PathLike[str], run: str | None = None, *, rerun_processes: bool = False
     ) -> None:
-        self.directory = Path(place_of(os.fspath(recording)))
-        opened = Recording(self.directory)
+        directory = Path(place_of(os.fspath(recording)))
+        opened = Recording(directory)
         if opened.single is not None:
             raise UsageError(f"{recording} is one stream of a recording", f"give the directory: {opened.directory}")
         report = verify(opened, level="chained")
@@ -67,24 +73,60 @@ class Attempt:
         self._sizes = sizes(opened)
         view = fold(opened)
         found = [one for one in resumables(opened, view) if not any(run.id in ours for run in one.runs)]
-        self.chosen: Resumable = choose_root(found, shlex.quote(str(recording)), run)
-        self.root = self.chosen.root
+        chosen = choose_root(found, shlex.quote(str(recording)), run)
+        siblings = siblings_of(found, chosen, view)
+        for alive in (one for one in siblings if one.status == "open"):
+            raise RecordingBusy(
+                f"run {alive.root}, which belongs to the program of run {chosen.root}, is still running",
+                "wait for its process to end, or stop it",
+            )
+        self._program = (chosen, *siblings)
         self._rerun_processes = rerun_processes
-        refuse_kin(kin_of(opened, view, self.chosen), self.root, rerun=rerun_processes)
-        self._other_sessions = {one.session for one in found if one.root != self.root} - {None, self.chosen.session}
+        self._is_taken_over = False
+        refuse_kin(kin_of(opened, view, self._program), chosen.root, rerun=rerun_processes)
+        self._begin(self, directory, chosen, found, Before(directory, frozenset(one.root for one in self._program)))
+        several = [self, *(_Sibling(self, one, found) for one in siblings)]
+        self.together: tuple[Attempt, ...] = tuple(sorted(several, key=lambda one: one.began_ms))
+        """All attempts of the program, this one and its siblings, the earliest run first."""
+
+    def _begin(
+        self, first: Attempt, directory: Path, chosen: Resumable, found: Iterable[Resumable], before: Before
+    ) -> None:
+        self.first = first
+        """The attempt at the run that is chosen."""
+        self.directory = directory
+        self.chosen: Resumable = chosen
+        self.root = chosen.root
+        self.began_ms = chosen.runs[0].started_ms or 0
+        self.is_over = chosen.is_finished
+        """The run came to its end: it is answered from its recording, and nothing else happens."""
+        self.keeps_claim = True
+        """Whether the claim is had as long as the attempt goes on; what is only answered needs none."""
+        self.before = before
+        self._other_sessions = {one.session for one in found if one.root != self.root} - {None, chosen.session}
         self.run: str | None = None
         """Id of the run of this process that is the attempt, once there is one."""
         self.claim: Claim | None = None
         self.ledger = Ledger((), KeyRing.random())
-        self.on_join: list[Callable[[Attempt, View], None]] = []
-        """Called when the claim is had, before the first answer, with what was recorded before."""
-        self._lock = threading.Lock()
+        self.on_join: list[Callable[[Attempt], None]] = []
+        """Called when the claim is had, before the first answer."""
+        self._lock = threading.RLock()
+        self._peeked: Ledger | None = None
         self._is_clear = False
 
     @property
     def from_(self) -> dict[str, str]:
         """The run that this attempt goes on from: the latest one before it."""
         return {"run": self.chosen.runs[-1].id}
+
+    @property
+    def runs(self) -> list[str]:
+        """Ids of the runs that are gone on from, the first one first. What left the course of a finished run later, and did not
+        come to an end, is no course to keep to."""
+        runs = list(self.chosen.runs)
+        while self.is_over and runs and not self.chosen.ended_well(runs[-1]):
+            runs.pop()
+        return [run.id for run in runs]
 
     def is_of(self, place: CallPlace, log: EffectLog) -> bool:
         """Whether a call belongs to this attempt; the first one of the run that is meant starts it.
@@ -94,22 +136,31 @@ class Attempt:
         """
         with self._lock:
             if self.run is None:
-                if not self._may_be(place):
+                if not self.may_be(place):
                     return False
                 self._join(place, log)
             if self.run != place.run:
                 return False
-        if self.claim is None or not self.claim.is_held:
+        if self.keeps_claim and (self.claim is None or not self.claim.is_held):
             raise LedgerUnavailable(
                 f"the claim of run {self.root} is lost: another attempt may be under way", "stop this process"
             )
         return True
 
+    def known(self) -> Ledger:
+        """What was begun before, also where no run of this process is the attempt yet."""
+        with self._lock:
+            if self.run is not None:
+                return self.ledger
+            if self._peeked is None:
+                self._peeked = Ledger(self.before.read().effects(self.root), KeyRing.of(self.directory))
+            return self._peeked
+
     def check_unknown(self, settle: Callable[[Effect], bool]) -> list[Effect]:
         """The effects that nobody could settle; asked before anything real happens. ``settle(effect)``: whether it is."""
         if self._is_clear:
             return []
-        left = [effect for effect in self.ledger.unsettled() if not settle(effect)]
+        left = [effect for effect in self.known().unsettled() if not settle(effect)]
         self._is_clear = not left
         return left
 
@@ -122,14 +173,14 @@ class Attempt:
         """
         said: list[Path] = []
         try:
-            for over in overs(self.directory, self.chosen):
+            for over in overs(self.directory, self._program):
                 over.parent.mkdir(mode=0o700, exist_ok=True)
                 if not over.exists():
                     over.touch(mode=0o600)
                     said.append(over)
             recording = Recording(self.directory)
             if said and sizes(recording) != self._sizes:
-                kin = kin_of(recording, fold(recording), self.chosen)
+                kin = kin_of(recording, fold(recording), self._program)
                 refuse_kin(kin, self.root, rerun=self._rerun_processes)
         except BaseException as error:
             for over in said:
@@ -139,9 +190,10 @@ class Attempt:
             raise
 
     def release(self) -> None:
-        """Give the claim back."""
-        if self.claim is not None:
-            self.claim.release()
+        """Give the claims back."""
+        for one in self.together:
+            if one.claim is not None:
+                one.claim.release()
 
     @property
     def may_be_here(self) -> bool:
@@ -150,7 +202,8 @@ class Attempt:
         told = [process.path for process in self.chosen.processes[:1] if process.path is not None]
         return not told or not (there := depth_of(told[0])) or not (here := depth_of(own_path())) or here == there
 
-    def _may_be(self, place: CallPlace) -> bool:
+    def may_be(self, place: CallPlace) -> bool:
+        """Whether the run of a call can be the attempt, by its agent and session."""
         first = self.chosen
         if not self.may_be_here:
             return False
@@ -170,34 +223,52 @@ class Attempt:
         except OSError as error:
             raise LedgerUnavailable(f"the claim of run {self.root} can't be taken: {error}") from error
         try:
-            recording = Recording(self.directory)
-            view = fold(recording)
-            ours = next((one for one in resumables(recording, view) if one.root == self.root), self.chosen)
-            earlier = [run for run in ours.runs if run.id != place.run]
+            before = self.before.read()
+            ours = before.roots.get(self.root, self.chosen)
+            earlier = tuple(run for run in ours.runs if run.id != place.run) or self.chosen.runs
             alive = [run for run in earlier if run.status == "open"]
             if alive:
                 raise RecordingBusy(f"run {alive[0].id} is still running", "wait for its process to end, or stop it")
             here = own_path()
-            before = tuple(process for process in ours.processes if process.path != here)
-            self.chosen = Resumable(self.root, tuple(earlier) or self.chosen.runs, ours.stopped, processes=before)
-            if self.chosen.is_finished:
+            processes = tuple(process for process in ours.processes if process.path != here)
+            self.chosen = replace(ours, runs=earlier, processes=processes, has_calls=True, is_echo=False)
+            if self.chosen.is_finished and not self.is_over:
                 raise UsageError(f"run {self.root} was finished by another attempt", "there is nothing left to resume")
-            self._sizes = {}
-            self.take_over()
-            refuse_kin(kin_of(recording, view, self.chosen), self.root, rerun=self._rerun_processes)
-            runs = {run.id for run in earlier}
-            records = (record for run in runs for record in view.records(run))
-            effects = [e for e in read_effects(recording, records, root=self.root) if e.run != place.run]
+            self.first.enter(before)
+            effects = [effect for effect in before.effects(self.root) if effect.run != place.run]
             self.ledger = Ledger(effects, KeyRing.of(self.directory))
             not_before(max((effect.latest_ms for effect in effects), default=-1) + 1)
             log.resumed(place, self.root, dict(self.from_))
-            PROCESS.run("the link to the run that is resumed", _link, place, view, self.from_["run"])
+            PROCESS.run("the link to the run that is resumed", _link, place, before.view, self.from_["run"])
         except BaseException:
             claim.release()
             raise
-        self.claim, self.run = claim, place.run
+        if not self.keeps_claim:
+            claim.release()
+        self.claim, self.run, self._is_clear = claim, place.run, False
         for tell in self.on_join:
-            tell(self, view)
+            tell(self)
+
+    def enter(self, before: Snapshot) -> None:
+        """The first run of the program goes on: nobody else of its earlier attempts may any more."""
+        if self._is_taken_over:
+            return
+        here = own_path()
+        known = [before.roots.get(one.root, one) for one in self._program]
+        self._program = tuple(
+            replace(one, processes=tuple(process for process in one.processes if process.path != here)) for one in known
+        )
+        self._sizes = {}
+        self.take_over()
+        refuse_kin(kin_of(before.recording, before.view, self._program), self.root, rerun=self._rerun_processes)
+        self._is_taken_over = True
+
+
+class _Sibling(Attempt):
+    """An attempt at another run of the program: see :class:`Attempt`."""
+
+    def __init__(self, first: Attempt, which: Resumable, found: Iterable[Resumable]) -> None:
+        self._begin(first, first.directory, which, found, first.before)
 
 
 def _runs_of_process() -> set[str]:

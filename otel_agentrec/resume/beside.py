@@ -21,7 +21,7 @@ from otel_agentrec.nodes.effects import NOT_BEGUN, Effect, read_effects
 from otel_agentrec.nodes.fold import fold
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.resume.attempt import unknown_of
-from otel_agentrec.resume.choosing import resumables
+from otel_agentrec.resume.choosing import resumables, siblings_of
 from otel_agentrec.resume.ledger import Ledger
 from otel_agentrec.resume.processes import Process, kin_of, processes_of
 
@@ -29,7 +29,8 @@ __all__ = ["BesideTools"]
 
 
 class BesideTools(RecordingTools):
-    """Refuses effects that the resumed run, or another process of its program, had done; any others run.
+    """Refuses effects that the resumed run, another one of its process, or another process of its program had done; any others
+    run.
 
     Args:
         recording: the directory.
@@ -92,16 +93,19 @@ class BesideTools(RecordingTools):
         view = fold(recording)
         processes = processes_of(recording)
         before = {name for name, process in processes.items() if not _is_of_this_command(process)}
-        chosen = next((one for one in resumables(recording, view) if one.root == self._root), None)
+        roots = resumables(recording, view)
+        chosen = next((one for one in roots if one.root == self._root), None)
         if chosen is None:
             effects = list(read_effects(recording))
             return [e for e in effects if e.stream in before and e.state != NOT_BEGUN and e.effect is True]
+        program = [chosen, *siblings_of(roots, chosen, view)]
+        ours = {one.root for one in program}
         found = [
             effect
-            for effect in read_effects(recording, (r for run in chosen.runs for r in view.records(run.id)))
-            if effect.root == chosen.root and effect.effect not in (False, "container")
+            for effect in read_effects(recording, view.records({run.id for one in program for run in one.runs}))
+            if effect.root in ours and effect.effect not in (False, "container")
         ]
-        kin = kin_of(recording, view, chosen)
+        kin = kin_of(recording, view, program)
         others = {one.process.stream for one in kin}
         found = [effect for effect in found if effect.stream not in others]
         if not self._rerun_processes:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from otel_agentrec.errors import RecordingBusy, UsageError
 from otel_agentrec.journal.facts import Kind
-from otel_agentrec.journal.process import is_below
+from otel_agentrec.journal.process import depth_of, is_below, own_path
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.effects import EffectEvents
 from otel_agentrec.nodes.fold import View
 from otel_agentrec.nodes.runs import Run
 from otel_agentrec.resume.processes import Process, processes_of
 
-__all__ = ["Resumable", "choose_root", "resumables"]
+__all__ = ["Resumable", "choose_root", "resumables", "siblings_of"]
 
 
 _STOPS = frozenset(
@@ -49,6 +50,8 @@ class Resumable:
     """Ids of runs without an agent whose process is still running, so that they may go on."""
     processes: tuple[Process, ...] = ()
     """In which each of ``runs`` began."""
+    is_cut: bool = False
+    """The process of the last attempt, which the command itself had started, was killed or ended by an exception."""
 
     @property
     def agent(self) -> str | None:
@@ -69,7 +72,11 @@ class Resumable:
     @property
     def is_finished(self) -> bool:
         """An attempt came to a good end."""
-        return any(run.status == "ok" and run.id not in self.stopped for run in self.runs)
+        return any(map(self.ended_well, self.runs))
+
+    def ended_well(self, run: Run) -> bool:
+        """Whether this attempt came to a good end."""
+        return run.status == "ok" and run.id not in self.stopped
 
 
 def resumables(recording: Recording, view: View) -> list[Resumable]:
@@ -95,6 +102,7 @@ def resumables(recording: Recording, view: View) -> list[Resumable]:
     alone = {run: where for run, where in streams.items() if run not in agents and run in asked}
     stopped.update(run for run, where in alone.items() if not where.isdisjoint(failed))
     alive = {stream.name for stream in recording.streams() if stream.name in failed and stream.is_live()}
+    cut = {name for name in failed - alive if name in processes and depth_of(processes[name].path or "") <= 1}
     lineages = ledger.lineages
     by_root: dict[str, list[Run]] = {}
     for run in view.runs:
@@ -117,6 +125,7 @@ def resumables(recording: Recording, view: View) -> list[Resumable]:
             and any(not streams[run.id].isdisjoint(told) for run in runs if run.id in streams),
             alive=frozenset(run for run, where in alone.items() if not where.isdisjoint(alive)),
             processes=tuple(processes[begun[run.id]] for run in in_order(root) if begun.get(run.id) in processes),
+            is_cut=begun.get(in_order(root)[-1].id) in cut,
         )
         for root, runs in by_root.items()
     ]
@@ -168,20 +177,86 @@ def choose_root(found: list[Resumable], where: str, run: str | None = None) -> R
         if len(open_ones) > 1:
             open_ones = [one for one in open_ones if one.has_calls] or open_ones
         if not open_ones:
+            cut = _cut_between(found)
+            if len(cut) > 1:
+                told = _listed([runs[-1] for runs in cut])
+                raise UsageError(
+                    f"{len(cut)} programs in {where} were cut off between their runs, the last ones: {told}", see
+                )
+            open_ones = [runs[-1] for runs in cut]
+        if not open_ones:
             hint = "a finished run is not resumed"
             if below:
                 hint = f"in processes that the program started, {_listed(below)} did not; name one with --run"
             raise UsageError(f"{where} holds no run that did not come to its end", hint)
         if len(open_ones) > 1:
-            raise UsageError(f"{len(open_ones)} runs in {where} did not come to their end: {_listed(open_ones)}", see)
+            told = f"{len(open_ones)} runs in {where} did not come to their end: {_listed(open_ones)}"
+            raise UsageError(told, f"{see}; the others of its process are answered and gone on with too")
         (one,) = open_ones
-    if one.is_finished:
+    if one.is_finished and not any(one in runs for runs in _cut_between(found)):
         raise UsageError(
             f"run {one.root} in {where} is finished", "ResumeCache.from_recording(path, match='content') may read it"
         )
     if one.status == "open":
         raise RecordingBusy(f"run {one.root} in {where} is still running", "wait for its process to end, or stop it")
     return one
+
+
+def _cut_between(found: list[Resumable]) -> list[list[Resumable]]:
+    """The programs that were cut off between their runs: all came to their end, and the process that made the last did not.
+    What it would have gone on to is not known; the runs themselves are only answered."""
+    programs = [one for one in _programs(found) if all(run.is_finished or run.is_echo for run in one)]
+    last = ([run for run in one if run.is_cut and run.has_calls] for one in programs)
+    return [runs for runs in last if runs]
+
+
+def _programs(found: Iterable[Resumable], without: str | None = None) -> list[list[Resumable]]:
+    """The runs of one process after the other, and of the processes that gone on with any of them, are one program each.
+
+    Args:
+        without: path of a process that does not count.
+    """
+    left = list(found)
+    programs = []
+    while left:
+        program, left = left[:1], left[1:]
+        reached: set[object] = set()
+        near = program
+        while near:
+            reached.update(process.identity for run in near for process in run.processes if process.path != without)
+            near = [
+                run
+                for run in left
+                if any(process.identity in reached for process in run.processes if process.path != without)
+            ]
+            left = [run for run in left if run not in near]
+            program = [*program, *near]
+        programs.append(program)
+    return programs
+
+
+def siblings_of(found: Iterable[Resumable], chosen: Resumable, view: View) -> list[Resumable]:
+    """The other runs of the chosen run's processes, finished or not, the earliest first: started again, the program makes them
+    again. A process counts that made any attempt of any of them; this one does not.
+
+    Those are left out that telemetry told of a second time: nobody asked in them. One that had not come to its first call is
+    none of these.
+    """
+    others = [one for one in found if one.root != chosen.root]
+    program, *_ = _programs([chosen, *others], without=own_path())
+    siblings = [one for one in program[1:] if one.has_calls or _is_blank(view, one) or _has_prompts(view, one)]
+    return sorted(siblings, key=lambda one: (one.runs[0].started_ms or 0, one.root))
+
+
+def _is_blank(view: View, one: Resumable) -> bool:
+    """Whether a run was cut off before any call of it had ended."""
+    records = view.records({run.id for run in one.runs}) if not one.is_finished else ()
+    return not one.is_finished and not any(record.status in ("ok", "error") for record in records)
+
+
+def _has_prompts(view: View, one: Resumable) -> bool:
+    """Whether a client that knows its prompts asked in a run; such calls need not be seen on the wire."""
+    return any("prompt" in record.keys for record in view.records({run.id for run in one.runs}))
 
 
 def _started(one: Resumable, other: Resumable) -> bool:

@@ -55,7 +55,9 @@ from otel_agentrec.prompts import (
 from otel_agentrec.records import NodeType
 from otel_agentrec.resume.asking import Asking, resumed_at
 from otel_agentrec.resume.cache import ResumeCache
+from otel_agentrec.resume.program import Program
 from otel_agentrec.resume.prompted_run import PromptedRun
+from otel_agentrec.resume.requests import asked_model
 from otel_agentrec.settings import Settings
 
 __all__ = [
@@ -300,7 +302,7 @@ async def _told(listener: ModelStreamListener | None, chunk: AgentModelChunk) ->
             await heard
 
 
-def _resumed(cache: ResumeCache) -> PromptedRun | None:
+def _resumed(cache: ResumeCache) -> Program[PromptedRun] | None:
     """The run that a cache resumes; None when it resumes none, or nothing records, or answers are given further below."""
     if cache.recording is None or ACTIVE.models is not None or recorder_in_use() is None:
         return None
@@ -309,8 +311,12 @@ def _resumed(cache: ResumeCache) -> PromptedRun | None:
     return resumed_at(cache.recording, cache.run, live=live, rerun_processes=settings.rerun_processes)
 
 
-def _known(run: PromptedRun, cache: ResumeCache, prompt: AgentPrompt) -> AgentModelResult | None:
-    found = run.answer_prompt(prompt, cache.inert)
+def _known(program: Program[PromptedRun], cache: ResumeCache, prompt: AgentPrompt) -> AgentModelResult | None:
+    for one in program.courses:
+        one.declare(cache.inert)
+    asked = asked_model(prompt)
+    course, at = program.of_model(asked)
+    found = course.answer_prompt(asked, at) if course is not None else None
     cache.count(NodeType.MODEL, hit=found is not None)
     if found is None:
         return None

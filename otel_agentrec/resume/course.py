@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from otel_agentrec.capture.effects import EffectLog, effect_log
-from otel_agentrec.capture.placing import place_of_call
+from otel_agentrec.capture.placing import CallPlace, place_of_call
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.capture.recorders import recorder_in_use
 from otel_agentrec.errors import AgentRecError, LedgerUnavailable, ResumeDivergence, RunStopped
@@ -28,7 +28,7 @@ from otel_agentrec.resume.resuming_tools import ResumingTools
 from otel_agentrec.resume.tape import Answered, Miss, Recorded, Tape
 from otel_agentrec.resume.whymiss import MissReport
 
-__all__ = ["Course"]
+__all__ = ["Course", "here"]
 
 R = TypeVar("R")
 Json = Any
@@ -48,6 +48,7 @@ class Course(ResumingTools):
         self, attempt: Attempt, *, live: bool = False, inert: Iterable[str] = (), recorder: Recorder | None = None
     ) -> None:
         super().__init__(attempt, recorder, self._may_run_tool)
+        attempt.keeps_claim = live or not attempt.is_over
         self.answered_calls = 0
         """Model calls that were answered from the recording."""
         self._live = live
@@ -58,22 +59,24 @@ class Course(ResumingTools):
 
     # --- models -------------------------------------------------------------------------------------------------------
 
-    def ask(self, read: Callable[[], Request], hand_out: Callable[[Recorded], R]) -> R | None:
+    def ask(
+        self,
+        read: Callable[[], Request],
+        hand_out: Callable[[Recorded], R],
+        at: tuple[EffectLog, CallPlace] | None = None,
+    ) -> R | None:
         """What ``hand_out`` makes of the recorded answer; None where the call is to be made.
 
         Args:
             read: gives the request.
+            at: where the call stands, where it is known to belong to the attempt.
 
         Raises:
             ResumeDivergence: the run has left the recorded course.
             UnknownOutcomeError: the call would be the first one that is made, and there are effects of unknown outcome.
             RunStopped: the run was stopped for any reason; what ``hand_out`` raises of that kind stops it.
         """
-        recorder = self._recorder if self._recorder is not None else recorder_in_use()
-        if recorder is None or recorder.is_closed:
-            raise LedgerUnavailable("a run is resumed, and nothing records it", "otel-agentrec run --resume records it")
-        log = effect_log(recorder)
-        place = place_of_call(recorder)
+        log, place = at or here(self._recorder)
         try:
             is_ours = self.attempt.is_of(place, log)
         except AgentRecError as error:
@@ -92,11 +95,14 @@ class Course(ResumingTools):
     def _answer(
         self, lane: str, log: EffectLog, read: Callable[[], Request], hand_out: Callable[[Recorded], R]
     ) -> R | None:
-        found = self.tape(lane).model(lane, read())
+        request = read()
+        found = self.tape(lane).model(lane, request)
         if isinstance(found, Answered):
             self.answered_calls += 1
             return hand_out(found.call)
-        if not found.frontier:
+        # of a run that came to its end the last answers may not have come to the disk
+        ends = self.attempt.is_over and lane not in self._left and not self._tape.knows(lane, request)
+        if not found.frontier or ends:
             self._diverged(lane, found)
         if lane in self._left:
             self._say(log, lane, "the model is asked")
@@ -106,6 +112,14 @@ class Course(ResumingTools):
     def tape(self, lane: str) -> Tape:
         """The recorded model calls, of which one in this lane is asked for."""
         return self._tape
+
+    def knows(self, place: CallPlace, request: Request) -> bool:
+        """Whether this very request of a model is recorded in the lane of the call."""
+        return self.tape(place.lane.text).knows(place.lane.text, request)
+
+    def knows_tool(self, asked: Asked) -> bool:
+        """Whether this very call of a tool is."""
+        return self.attempt.known().knows(asked.call.name, asked.place.lane.text, asked.key, asked.said.inert)
 
     def _diverged(self, lane: str, miss: Miss) -> None:
         if not self._live:
@@ -146,13 +160,14 @@ class Course(ResumingTools):
 
     def _may_run_tool(self, asked: Asked) -> None:
         lane = asked.place.lane.text
-        if self._tape.frontier(lane):
+        if self._tape.frontier(lane) and not self.attempt.is_over:
             return
         if not self._live:
-            (following, *_) = self._tape.waiting(lane)
+            following = next(
+                (f"asked its model next ({call.label})" for call in self._tape.waiting(lane)), "is finished"
+            )
             raise ResumeDivergence(
-                f"the tool {asked.call.name} is called in {_named(lane)} as it was not in the recorded run, which asked its "
-                f"model next ({following.label})",
+                f"the tool {asked.call.name} is called in {_named(lane)} as it was not in the recorded run, which {following}",
                 _hint(None),
             )
         self._leave(lane)
@@ -161,6 +176,18 @@ class Course(ResumingTools):
     @staticmethod
     def _say(log: EffectLog, lane: str, what: str) -> None:
         log.recorder.notices.say(f"resume: {_named(lane)} has left the recorded course; {what} for real")
+
+
+def here(recorder: Recorder | None = None) -> tuple[EffectLog, CallPlace]:
+    """Where a call of a model stands that this thread or task makes.
+
+    Raises:
+        LedgerUnavailable: nothing records it.
+    """
+    recorder = recorder if recorder is not None else recorder_in_use()
+    if recorder is None or recorder.is_closed:
+        raise LedgerUnavailable("a run is resumed, and nothing records it", "otel-agentrec run --resume records it")
+    return effect_log(recorder), place_of_call(recorder)
 
 
 def _named(lane: str) -> str:

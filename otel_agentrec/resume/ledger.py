@@ -72,6 +72,12 @@ class Ledger:
         found = list(dict.fromkeys(e.lane for e in same))
         return [] if lane in found else found
 
+    def knows(self, name: str, lane: str, key: str | None, inert: tuple[str, ...] = ()) -> bool:
+        """Whether this very call is recorded in this lane."""
+        with self._lock:
+            near = [e for e in self.effects if e.name == name and (e.lane == lane or e.effect is None)]
+            return key is not None and any(self._key(e, key, inert) == key for e in near)
+
     def alike(self, name: str, key: str | None, inert: tuple[str, ...] = ()) -> list[Effect]:
         """All effects, of any lane, that are this very call, or may be: nobody can compare their arguments, or those of the call."""
         with self._lock:

@@ -45,9 +45,12 @@ class Process:
 
     def is_same(self, other: Process) -> bool:
         """Whether both streams are of one process."""
-        if self.path is not None or other.path is not None:
-            return self.path == other.path
-        return (self.host, self.boot, self.pid) == (other.host, other.boot, other.pid)
+        return self.identity == other.identity
+
+    @property
+    def identity(self) -> object:
+        """The same for all streams of one process."""
+        return self.path if self.path is not None else (self.host, self.boot, self.pid)
 
 
 @dataclass(slots=True)
@@ -86,10 +89,14 @@ def processes_of(recording: Recording) -> dict[str, Process]:
     return found
 
 
-def kin_of(recording: Recording, view: View, chosen: Resumable) -> list[Kin]:
-    """The streams of other processes of the program that the chosen run is of, each with what it did."""
+def kin_of(recording: Recording, view: View, program: Sequence[Resumable]) -> list[Kin]:
+    """The streams of other processes of the program, each with what it did.
+
+    Args:
+        program: the runs that are gone on with or answered: their processes are no others.
+    """
     processes = processes_of(recording)
-    ours = [one for one in chosen.processes if one.stream in processes]
+    ours = list({one.stream: one for run in program for one in run.processes if one.stream in processes}.values())
     streams = {stream.name: stream for stream in recording.streams()}
     ended = {one.stream: _end(recording, one) for one in ours if one.path is None}
     found = {
@@ -98,7 +105,7 @@ def kin_of(recording: Recording, view: View, chosen: Resumable) -> list[Kin]:
         if not any(process.is_same(one) for one in ours) and any(_belongs(process, one, ended) for one in ours)
     }
     if found:
-        _count(found, recording, view, chosen)
+        _count(found, recording, view, frozenset(run.root for run in program))
     return list(found.values())
 
 
@@ -129,11 +136,10 @@ def refuse_kin(kin: Iterable[Kin], root: str, *, rerun: bool = False) -> None:
         )
 
 
-def overs(directory: Path, chosen: Resumable) -> list[Path]:
+def overs(directory: Path, program: Iterable[Resumable]) -> list[Path]:
     """The files that tell the programs of earlier attempts that they are over; not that of the command that goes on."""
-    paths = [
-        one.path for one in chosen.processes if one.path is not None and not is_below(own_path(), command_of(one.path))
-    ]
+    told = [one.path for run in program for one in run.processes if one.path is not None]
+    paths = [path for path in told if not is_below(own_path(), command_of(path))]
     return list({over: None for path in paths if (over := over_path(directory, path)) is not None})
 
 
@@ -168,14 +174,14 @@ def _end(recording: Recording, process: Process) -> int | None:
     return last.ts if last is not None and last.type == "STREAM_SEALED" else None
 
 
-def _count(found: dict[str, Kin], recording: Recording, view: View, chosen: Resumable) -> None:
+def _count(found: dict[str, Kin], recording: Recording, view: View, roots: frozenset[str]) -> None:
     runs = {view.run(s) for s in view.spans() if s.stream in found}
     records = [record for run in runs for record in view.records(run)]
     effects = list(read_effects(recording, records))
     settled = {
         effect.span
         for effect in effects
-        if effect.root == chosen.root
+        if effect.root in roots
         and effect.stream not in found
         and effect.state in (DONE, FAILED)
         and effect.lost is None

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from otel_agentrec.capture.effects import EffectLog
+from otel_agentrec.capture.placing import CallPlace
 from otel_agentrec.clients.answers import result_of_record
 from otel_agentrec.intercept.tools.raised import RecordedToolError, error_again
-from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.keys import KeyRing
-from otel_agentrec.prompts import AgentModelResult, AgentPrompt
+from otel_agentrec.prompts import AgentModelResult
 from otel_agentrec.records import NodeIoRecord, NodeType
 from otel_agentrec.resume.attempt import Attempt
 from otel_agentrec.resume.course import Course
 from otel_agentrec.resume.recorded import recorded_calls
-from otel_agentrec.resume.requests import asked_model
+from otel_agentrec.resume.requests import Request
 from otel_agentrec.resume.results import lost_answer
 from otel_agentrec.resume.tape import Outcome, Recorded, Tape
 
@@ -39,24 +40,21 @@ class PromptedRun(Course):
 
     def __init__(self, attempt: Attempt, *, live: bool = False) -> None:
         super().__init__(attempt, live=live)
+        attempt.on_join.append(lambda _: self._forget())
         self._calls: list[Recorded] | None = None
         self._kept: set[str] = set()
 
     def answer_prompt(
-        self, prompt: AgentPrompt, inert: tuple[str, ...] = ()
+        self, prompt: Request, at: tuple[EffectLog, CallPlace]
     ) -> tuple[AgentModelResult, dict[str, Json]] | None:
-        """The recorded result of a prompt, and where it stands; None where the model is to be asked.
-
-        Args:
-            inert: paths of prompts that can't change an answer; those of the first call count.
+        """The recorded result of a prompt, and where it stands; None where the model is to be asked. ``at``: where the call
+        stands.
 
         Raises:
             Exception: the recorded call failed, and the run went past that: the same error.
             RunStopped: see :meth:`~otel_agentrec.resume.course.Course.ask`.
         """
-        if self._calls is None:
-            self._inert = inert
-        found = self.ask(lambda: asked_model(prompt), lambda call: call)
+        found = self.ask(lambda: prompt, lambda call: call, at)
         if found is None:
             return None
         record: NodeIoRecord = found.answer
@@ -65,23 +63,45 @@ class PromptedRun(Course):
         return result_of_record(record), {"run": record.run_id, "node": record.node_id}
 
     def tape(self, lane: str) -> Tape:
+        self._read()
+        with self._lanes:
+            self._kept.add(lane)
+        return self._tape
+
+    def declare(self, inert: tuple[str, ...]) -> None:
+        """Paths of prompts that can't change an answer; those of the first call count."""
+        if self._calls is None:
+            self._inert = inert
+
+    def knows(self, place: CallPlace, request: Request) -> bool:
+        self._read()
+        return self._tape.knows(place.lane.text, request)
+
+    def _may_run_tool(self, asked: Any) -> None:
+        if self.attempt.is_over:
+            self._read()
+        if asked.place.lane.text in self._kept or self.attempt.is_over:
+            super()._may_run_tool(asked)
+
+    def _read(self) -> None:
         with self._lanes:
             if self._calls is None:
                 self._calls = self._recorded()
                 self._tape = Tape(self._calls, KeyRing.of(self.attempt.directory), self._inert)
-            self._kept.add(lane)
-        return self._tape
 
-    def _may_run_tool(self, asked: Any) -> None:
-        if asked.place.lane.text in self._kept:
-            super()._may_run_tool(asked)
+    def _forget(self) -> None:
+        """What was read before the claim was had is read again."""
+        with self._lanes:
+            self._calls = None
 
     def _recorded(self) -> list[Recorded]:
         """The model calls of the earlier attempts."""
-        runs = [run.id for run in self.attempt.chosen.runs]
+        before, runs = self.attempt.before.read(), self.attempt.runs
         ring = KeyRing.of(self.attempt.directory)
-        found = recorded_calls(Recording(self.attempt.directory), self.attempt.root, ring, self._inert, runs=runs)
+        found = recorded_calls(before.recording, self.attempt.root, ring, self._inert, before.view, runs=runs)
         models = [call for call in found if call.kind is NodeType.MODEL]
+        if self.attempt.is_over:
+            models = [replace(call, past=True) for call in models]
         return [
             replace(call, unfit=None if call.outcome is Outcome.FAILED else lost_answer(call.answer)) for call in models
         ]

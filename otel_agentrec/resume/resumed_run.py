@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from otel_agentrec.capture.effects import EffectLog
+from otel_agentrec.capture.placing import CallPlace
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.errors import ToolNotIntercepted
 from otel_agentrec.intercept.declared import is_declared
@@ -16,7 +18,8 @@ from otel_agentrec.nodes.wire import WireRecord, record_of_wire
 from otel_agentrec.resume.asked_tools import asked_tools
 from otel_agentrec.resume.attempt import Attempt
 from otel_agentrec.resume.course import Course
-from otel_agentrec.resume.requests import WireRequest, asked_model
+from otel_agentrec.resume.program import Program
+from otel_agentrec.resume.requests import Request, WireRequest, asked_model
 from otel_agentrec.resume.tape import Recorded, Tape
 from otel_agentrec.resume.wire_tape import recorded_calls
 
@@ -50,17 +53,17 @@ class ResumedRun(Course):
         self._rerun = frozenset(rerun_tools)
         self._collapse = collapse
         self._view: View | None = None
-        attempt.on_join.append(self._joined)
+        self._runs: list[str] = []
+        attempt.on_join.append(lambda _: self._read())
 
-    def answer_model(self, request: ModelRequest) -> RecordedResponse | Pass:
-        """The recorded answer; PASS where the call is to be made.
+    def answer_model(self, request: Request, at: tuple[EffectLog, CallPlace]) -> RecordedResponse | Pass:
+        """The recorded answer; PASS where the call is to be made. ``at``: where it stands.
 
         Raises:
             ToolNotIntercepted: the answer asks for a tool that would run for real.
             RunStopped: see :meth:`~otel_agentrec.resume.course.Course.ask`.
         """
-        wire = WireRequest(request.method, request.path, request.body, request.api, request.headers.get("content-type"))
-        found = self.ask(lambda: asked_model(wire), self._handed_out)
+        found = self.ask(lambda: request, self._handed_out, at)
         return PASS if found is None else found
 
     def _handed_out(self, call: Recorded) -> RecordedResponse:
@@ -89,18 +92,42 @@ class ResumedRun(Course):
                 f"decorate it with @resumable_tool, or, where that does no harm, allow it: --rerun-tools {','.join(names)}",
             )
 
-    def _joined(self, attempt: Attempt, view: View) -> None:
-        runs = [run.id for run in attempt.chosen.runs]
-        ring = KeyRing.of(attempt.directory)
-        calls = recorded_calls(view, runs, attempt.ledger.effects, ring, self._inert, collapse=self._collapse)
-        self._view, self._tape = view, Tape(calls, ring, self._inert)
+    def knows(self, place: CallPlace, request: Request) -> bool:
+        self._read()
+        return super().knows(place, request)
+
+    def _read(self) -> None:
+        """Read what is recorded of the run, unless that was done."""
+        before, attempt = self.attempt.before.read(), self.attempt
+        runs, ring = attempt.runs, KeyRing.of(attempt.directory)
+        if self._view is before.view and self._runs == runs:
+            return
+        calls = recorded_calls(
+            before.view,
+            runs,
+            attempt.known().effects,
+            ring,
+            self._inert,
+            collapse=self._collapse,
+            is_over=attempt.is_over,
+            wires=before.wires(runs),
+            known=before.records(runs),
+        )
+        self._view, self._runs, self._tape = before.view, runs, Tape(calls, ring, self._inert)
 
 
 class ResumedModels:
-    """The part of a :class:`ResumedRun` that is asked about model calls."""
+    """The model calls of a program that is resumed.
 
-    def __init__(self, run: ResumedRun) -> None:
-        self.run = run
+    Args:
+        program: whose runs they are.
+    """
+
+    def __init__(self, program: Program[ResumedRun]) -> None:
+        self._program = program
 
     def answer(self, request: ModelRequest) -> RecordedResponse | Pass:
-        return self.run.answer_model(request)
+        wire = WireRequest(request.method, request.path, request.body, request.api, request.headers.get("content-type"))
+        asked = asked_model(wire)
+        course, at = self._program.of_model(asked)
+        return PASS if course is None else course.answer_model(asked, at)

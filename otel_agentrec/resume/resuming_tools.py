@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from otel_agentrec.capture.effects import EffectLog
-from otel_agentrec.capture.placing import CallPlace
 from otel_agentrec.capture.recorder import Recorder
 from otel_agentrec.errors import AgentRecError, LedgerUnavailable
 from otel_agentrec.intercept.declared import declared
@@ -22,7 +21,8 @@ Json = Any
 
 
 class ResumingTools(RecordingTools):
-    """Answers the tool calls of an attempt from what earlier attempts recorded; calls of other runs are new.
+    """Answers the tool calls of an attempt from what earlier attempts recorded; calls of other runs are new (or another one's: see
+    :class:`~otel_agentrec.resume.program.Program`).
 
     Args:
         attempt: the run that is gone on with.
@@ -37,9 +37,9 @@ class ResumingTools(RecordingTools):
         self.attempt = attempt
         self._may_run = may_run
 
-    def root_of(self, log: EffectLog, place: CallPlace) -> str:
+    def root_of(self, asked: Asked) -> str:
         try:
-            return self.attempt.root if self.attempt.is_of(place, log) else place.run
+            return self.attempt.root if self.attempt.is_of(asked.place, asked.log) else asked.place.run
         except AgentRecError as error:
             raise LedgerUnavailable(str(error), error.hint) from error
 
@@ -72,17 +72,20 @@ class ResumingTools(RecordingTools):
         return self.answered(asked, recorded_outcome(effect), origin_of(effect))
 
     def before_real(self, log: EffectLog) -> None:
-        """Before anything of the attempt happens for real: nothing that earlier attempts have begun is unknown.
+        """Before anything of the attempt happens for real: nothing that earlier attempts have begun is unknown, of this run
+        or of another one of the program.
 
         Raises:
             UnknownOutcomeError: names all effects that are.
         """
-        left = self.attempt.check_unknown(lambda effect: self._settled(log, effect) is not None)
+        together = self.attempt.first.together
+        left = [effect for one in together for effect in one.check_unknown(lambda e: self._settled(log, e) is not None)]
         if left:
             raise self._error(log, left)
 
     def _stop(self, log: EffectLog, effect: Effect) -> BaseException:
-        left = [one for one in self.attempt.ledger.unsettled() if one is effect or self._settled(log, one) is None]
+        unsettled = [one for attempt in self.attempt.first.together for one in attempt.known().unsettled()]
+        left = [one for one in unsettled if one is effect or self._settled(log, one) is None]
         left.sort(key=lambda one: one is not effect)
         return self._error(log, left)
 

@@ -167,8 +167,11 @@ class Tape:
         inert_of(self._inert)
         self._lock = threading.Lock()
         self._lanes: dict[str, _Lane] = defaultdict(_Lane)
+        self._recorded: dict[str, set[str]] = defaultdict(set)
         for call in calls:
             lane = self._lanes[call.lane]
+            if call.kind is NodeType.MODEL:
+                self._recorded[call.lane].update(call.keys, call.aliases)
             if call.kind is NodeType.TOOL:
                 lane.tools.append(call)
             elif call.is_answer:  # one that broke at the frontier is simply made again
@@ -262,6 +265,12 @@ class Tape:
                 if any(not asked.isdisjoint((*call.keys, *call.aliases)) for call in one.models)
             ]
         return [] if lane in found else found
+
+    def knows(self, lane: str, request: Request) -> bool:
+        """Whether this very request is recorded in this lane, answered or not."""
+        asked = {key for keys in self._keys(request) for key in keys}
+        with self._lock:
+            return not asked.isdisjoint(self._recorded.get(lane, ()))
 
     def leave(self, lane: str) -> None:
         """Go on for real in this lane, whatever is left of its record."""

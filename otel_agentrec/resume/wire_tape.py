@@ -55,6 +55,9 @@ def recorded_calls(
     inert: Sequence[str] = (),
     *,
     collapse: bool = False,
+    is_over: bool = False,
+    wires: Iterable[Wire] | None = None,
+    known: Iterable[NodeIoRecord] | None = None,
 ) -> list[Recorded]:
     """The calls of these runs, ``answer`` of each its :class:`Wire`, in the order in which they began.
 
@@ -63,10 +66,12 @@ def recorded_calls(
         effects: of all attempts: a run that began one has gone past the model calls before it.
         ring, inert: under which keys are made.
         collapse: leave out attempts that were made again (429s): their answer is that of the last one.
+        is_over: the run came to its end, so it has gone past all of them.
+        wires, known: attempts and records of these runs, where somebody has them already.
     """
     number = {run: n for n, run in enumerate(runs)}
     placed: list[tuple[int, str, Wire]] = []
-    for wire in view.wires:
+    for wire in view.wires if wires is None else wires:
         run, where = view.run_of_wire(wire), view.lane_of_wire(wire)
         if run in number and where is not None:
             placed.append((number[run], where.text, wire))
@@ -74,7 +79,8 @@ def recorded_calls(
             placed.append((number[wire.run], "", wire))
     placed.sort(key=lambda one: one[0])  # within an attempt they stand in the order of their start
     dead = abandoned(placed)
-    records = {id_: r for run in runs for r in view.records(run) for id_ in r.wire_ids}
+    told = view.records(runs) if known is None else known
+    records = {id_: r for r in told for id_ in r.wire_ids}
     latest: dict[tuple[int, str], int] = {}
     for n, lane, wire in placed:
         latest[n, lane] = max(latest.get((n, lane), 0), wire.started)
@@ -88,7 +94,7 @@ def recorded_calls(
         real = [one for one in real if last[one[2].call] is one[2]]
     calls = []
     for n, lane, wire in real:
-        past = latest[n, lane] > wire.started or any(a > n and there == lane for a, there, _ in placed)
+        past = is_over or latest[n, lane] > wire.started or any(a > n and there == lane for a, there, _ in placed)
         calls.append(recorded_call(view, wire, lane, records.get(wire.wire_id), past, ring, tuple(inert)))
     return calls
 
