@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RECORDERS", "Recorder", "place_of"]
 
+WIRE_PATIENCE = 0.5
+"""Seconds that the end of an agent waits for what the wire told before it."""
 PATIENCE = 30.0
 """Seconds that a shutdown waits for deferred records."""
 Then = Callable[[Any], None]
@@ -194,8 +196,13 @@ class Recorder:
             self._step_ended(span, then)
 
     def _step_ended(self, span: Any, then: Then | None) -> None:
+        wire = self._wire if not self._turns.is_inside and self._tracker.is_agent(span) else None
         try:
+            if wire is not None:  # who finds the end of a run in a recording finds all its calls there
+                wire.drain(WIRE_PATIENCE)
             self._take(self._tracker.ended, span)
+            if wire is not None:  # calls of which only the wire tells are written once their agent has ended
+                wire.drain(WIRE_PATIENCE)
         finally:
             self._follow(then, span)
 

@@ -139,6 +139,12 @@ class Tracker:
         entry.place = Place(name, facts.tool_call_id, facts.run_id, facts.session_id)
         self._writer.write(steps.started_event(view, kind, facts, entry.path(), entry.outermost), view)
 
+    def is_agent(self, span: Any) -> bool:
+        """Whether an open span has told that it is an agent's."""
+        context = span.context
+        entry = self.table.get((context.trace_id, context.span_id))
+        return entry is not None and entry.kind == Kind.AGENT
+
     # --- ends ---------------------------------------------------------------------------------------------------------
 
     def ended(self, span: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -103,6 +104,29 @@ def test_without_any_instrumentation_the_wire_makes_the_records(
     assert shown[0]["wire"]["requestBytes"] > 50
     assert run(["nodes", str(shell.rec), "--grep", "Busy"]) == 0
     assert "1 retry  wire 0." in capsys.readouterr().out
+
+
+KILLED = """
+import os, signal
+from openai import OpenAI
+from otel_agentrec import agent_run
+client = OpenAI(base_url=os.environ["MODEL"], api_key="none")
+with agent_run("asker"):
+    for text in ("Hello?", "Again?", "Once more?"):
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": text}])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("time", range(3))
+def test_who_is_killed_after_an_agent_has_ended_has_all_its_calls(shell: Shell, time: int) -> None:
+    shell.env["OTEL_PYTHON_DISABLED_INSTRUMENTATIONS"] = "*"
+    shell.write("app.py", KILLED)
+    assert shell.run("python", "app.py").returncode == -signal.SIGKILL
+    assert [(r.node_type, r.status, r.output_text) for r in shell.nodes()] == [
+        ("MODEL", "ok", said) for said in ("Good day.", "Answer.", "Answer.")
+    ]
+    assert len(events(shell.rec, "RUN_ENDED")) == 1
 
 
 def test_one_line_switches_it_on(shell: Shell) -> None:
