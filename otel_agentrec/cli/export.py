@@ -42,7 +42,11 @@ def _headers(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 )
 @click.option("--gzip/--no-gzip", default=True, show_default=True, help="Compress.")
 @click.option("--again", is_flag=True, help="Send all of it, also what this receiver has taken before.")
-@click.option("--events", is_flag=True, help="Send the events of the journal, as log records, instead of spans.")
+@click.option(
+    "--events",
+    is_flag=True,
+    help="Send the events of the journal, as log records, instead of spans. For receivers of logs: a Collector, not Jaeger.",
+)
 @json_option
 @click.pass_context
 def command(
@@ -67,6 +71,7 @@ def command(
     from otel_agentrec.capture.forward.exporters import log_exporter, protocol_of, span_exporter
     from otel_agentrec.capture.forward.sending import BATCH_BYTES, GRPC_LIMIT
     from otel_agentrec.cli.terminal import console, plain, print_json
+    from otel_agentrec.cli.wording import count
     from otel_agentrec.export.events import ExportedEvents
     from otel_agentrec.export.otlp import Sent, send_events, send_spans
     from otel_agentrec.export.progress import Progress
@@ -113,7 +118,8 @@ def command(
         counted = {what: sent.count, "batches": sent.batches, "rejected": sent.rejected}
         print_json({**counted, "refused": refused, "reduced": reduced, "protocol": chosen})
     else:
-        click.echo(f"{sent.count} {what} sent in {sent.batches} batches" if sent.count else "nothing new to send")
+        sent_of = f"{count(sent.count, what[:-1])} sent in {count(sent.batches, 'batch', 'batches')}"
+        click.echo(sent_of if sent.count else "nothing new to send")
     if sent.reduced:
         stream, seq = sent.reduced[0]
         told_of = f"{len(sent.reduced)} too large for the receiver, sent without large values; the first is event {seq} of {stream}"

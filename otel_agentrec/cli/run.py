@@ -30,7 +30,8 @@ __all__ = ["command"]
 @click.option(
     "--on-divergence",
     type=click.Choice(["stop", "live"]),
-    help="With --resume: what happens when the program asks for something else than it did.  [default: stop]",
+    help="With --resume: when the program asks for something else than it did, stop it, or go on for real from there."
+    "  [default: stop]",
 )
 @click.option(
     "--rerun-tools",

@@ -173,7 +173,9 @@ def _proven(report: VerifyReport) -> list[str]:
         return []
     if report.exit_code in (1, 4):
         whole = []
-        if report.first_broken_index > 0:
+        # What contradicts a recording says nothing of the lines before: they may have been written anew too, or be gone.
+        own = report.exit_code == 1 or report.kept is not None
+        if report.first_broken_index > 0 and own:
             before = (
                 f"the {count(report.first_broken_index, 'event')} before it in that stream"
                 if report.kept is not None

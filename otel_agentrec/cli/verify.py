@@ -34,7 +34,8 @@ __all__ = ["command"]
     multiple=True,
     type=click.Path(),
     help="What another system kept of the recording: a file of the Collector's file exporter, or an answer of Jaeger's API. "
-    "Each stamp, event record and checkpoint in it must equal the line in REC. May be given more than once.",
+    "Each mark in it must equal the line in REC that it names: stamps (a line's place and hash, on a span), event records (a "
+    "whole line, as a log record), checkpoints (how long a stream was). May be given more than once.",
 )
 @click.option(
     "--shared",
@@ -54,8 +55,8 @@ def command(
 ) -> None:
     """Check that nothing in a recording was changed, removed or put in.
 
-    REC is a recording directory or one .jsonl of it; or the file that a Collector wrote of forwarded event records (more than
-    one after a rotation), in which the chain is checked by itself.
+    REC is a recording directory or one stream of it, a .jsonl; or the file that a Collector wrote of event records (`export
+    --events`, OTEL_AGENTREC_EVENTS=otlp; more than one file after a rotation), in which the chain is checked by itself.
 
     Exit code: 0 it holds · 1 it was changed · 2 it can't be read · 3 what is there holds, but the end or the level is not
     proven (the program was killed or still runs), or FILE says nothing of it · 4 it contradicts what is kept elsewhere.

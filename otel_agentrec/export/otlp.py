@@ -29,6 +29,19 @@ class NotSent(AgentRecError):
     default_hint = "when it is there again, run the same command: it goes on where it stopped"
 
 
+_HINTS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("code: 404", "UNIMPLEMENTED"),
+        "is the URL right? viewers such as Jaeger take spans only: --events is for a Collector",
+    ),
+    (
+        ("code: 401", "code: 403", "UNAUTHENTICATED", "PERMISSION_DENIED"),
+        'it wants to know who sends: --header "Authorization=..."',
+    ),
+)
+"""What a receiver that is there answers when it takes nothing -> how to mend it. By trying again it is not."""
+
+
 @dataclass(slots=True)
 class Sent:
     """``count`` spans or events were taken, ``rejected`` not, though the receiver took their batch (it does not say which); ``reduced``: (stream, seq) of those that were taken only without their large values;
@@ -121,7 +134,8 @@ def _send(
     try:
         deliver(batch, export, delivery, smaller=smaller)
     except Away as away:
-        raise NotSent(f"the receiver takes nothing: {away}") from None
+        hint = next((hint for words, hint in _HINTS if any(word in str(away) for word in words)), None)
+        raise NotSent(f"the receiver takes nothing: {away}", hint) from None
     sent.count += delivery.sent
     sent.rejected += delivery.rejected
     sent.batches += delivery.requests

@@ -79,6 +79,18 @@ def test_each_difference_is_one_line_with_both_values(recording: Path, spans: Pa
     assert f"hash is {true[:12]}…, kept was 000000000000… (spans.jsonl, line 1)" in out
 
 
+def test_a_contradicted_recording_proves_no_line_before_it(
+    recording: Path, spans: Path, tmp_path: Path, capsys: Out
+) -> None:
+    stamped = json.loads(spans.read_text(encoding="utf-8"))
+    for span in stamped["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+        collector.set_attribute(span, "agentrec.stream", "20260101T000000Z-1-00000000")
+    other = collector.write(tmp_path / "other.jsonl", [stamped])
+    out = said(capsys, 4, recording, "--against", other)
+    assert "no such stream" in out
+    assert "before it" not in out
+
+
 def test_nothing_to_compare_is_not_proven(recording: Path, tmp_path: Path, capsys: Out) -> None:
     other = collector.write(tmp_path / "other.jsonl", [collector.spans_line([collector.FOREIGN_SPAN])])
     out = said(capsys, 3, recording, "--against", other)

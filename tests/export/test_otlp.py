@@ -75,6 +75,16 @@ def test_nobody_there_is_told_and_the_next_try_goes_on(rec: Path, capsys: Out, s
     assert run(["export", str(rec), "--otlp", sink.url]) == 0
 
 
+@pytest.mark.parametrize(("status", "hint"), [(404, "--events is for a Collector"), (401, "--header")])
+def test_a_receiver_that_is_there_and_takes_nothing_is_told_apart_from_one_that_is_away(
+    rec: Path, capsys: Out, sink: HttpSink, status: int, hint: str
+) -> None:
+    sink.status = status
+    assert run(["export", str(rec), "--otlp", sink.url, "--events"]) == 2
+    err = capsys.readouterr().err
+    assert hint in err and "when it is there again" not in err
+
+
 def test_a_batch_that_is_too_large_is_taken_apart_and_one_span_may_be_refused(
     rec: Path, sink: HttpSink, capsys: Out
 ) -> None:

@@ -47,7 +47,7 @@ SAYS = {
     },
     "forward_to_otlp": [
         "2 calls recorded; spans sent: 0, lost: 3",
-        "3 spans sent in 1 batches",
+        "3 spans sent in 1 batch",
         "nothing new to send",
         "*tool  weather * light rain from 15:00",
     ],

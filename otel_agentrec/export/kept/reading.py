@@ -121,7 +121,8 @@ class KeptFile:
         if not known:
             raise RecordingUnreadable(
                 f"{self.path} is neither a recording nor what a Collector or Jaeger keeps of one",
-                "give a recording, a file of the Collector's file exporter, or a saved answer of Jaeger's /api/v3/traces",
+                "give a recording, a file of the Collector's file exporter, or a saved answer of Jaeger's "
+                "/api/v3/traces/TRACE, TRACE being a whole id",
             )
 
 
