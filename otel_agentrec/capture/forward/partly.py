@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-
 __all__ = ["Partly", "listened_to", "partly_taken"]
 
 Json = Any
@@ -102,6 +100,8 @@ def _http_answered(response: Any, *args: Any, **kwargs: Any) -> None:
         if "json" in response.headers.get("content-type", ""):
             _hear_json(json.loads(data))
         else:  # the answers for spans and for log records number their fields alike
+            from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
             _hear(ExportTraceServiceResponse.FromString(data).partial_success)
     except Exception:  # no answer of OTLP: of a proxy, say
         pass

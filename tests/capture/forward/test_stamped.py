@@ -76,7 +76,7 @@ def but_attributes(span: ReadableSpan) -> Any:
 @settings(max_examples=60)
 @given(spans(), ATTRIBUTES)
 def test_every_field_but_the_attributes_is_the_same(span: ReadableSpan, attributes: dict[str, Any]) -> None:
-    cleaner = Cleaner(Redactor())
+    cleaner = Cleaner(Redactor(credentials=False))
     for make in (lambda: said_by(span, attributes), lambda: cleaner.said(span, attributes)):
         copy = StampedSpan(span, make)
         assert but_attributes(copy) == but_attributes(span)
