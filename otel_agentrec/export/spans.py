@@ -29,6 +29,8 @@ Json = Any
 ENDS = {"RUN_ENDED": Kind.AGENT, "HANDOFF_ENDED": Kind.AGENT, "STEP_ENDED": Kind.STEP}
 NODES = ("NODE_RECORDED", "NODE_INTERRUPTED")
 INTERRUPTED = "agentrec.interrupted"
+NO_PROVIDER: dict[str, Json] = {"resource": {"service.name": "unknown_service:python"}}
+"""As the SDK names a service that nobody named. Jaeger wants a name."""
 REMEMBERED = 32
 """Headers and resources of one stream that are kept at hand."""
 
@@ -78,7 +80,7 @@ class Exported:
                 else:
                     facts = facts_of(replace(event, payload=resolver.resolve(event)))
                     header, session = pointed.payload(record.get("header"), resolver), event.session
-                provider = pointed.payload(record.get("provider"), resolver)
+                provider = pointed.payload(record.get("provider"), resolver) or pointed.any_provider(resolver)
                 kind = _kind_of(event, record)
                 below = said.ended(where.trace, where.span, where.parent, kind, facts)
                 span = _span(event, facts, header, provider, session, below)
@@ -92,6 +94,15 @@ class _Pointed:
     def __init__(self, stream: StreamFile) -> None:
         self._stream = stream
         self._held: OrderedDict[int, dict[str, Json]] = OrderedDict()
+        self._first: dict[str, Json] | None = None
+
+    def any_provider(self, resolver: Resolver) -> dict[str, Json]:
+        """That of the process, for steps that no provider made: a run that is named after its program."""
+        if self._first is None:
+            seen = (event for event in self._stream.events() if event.type == "PROVIDER_SEEN")
+            first = next(seen, None)
+            self._first = NO_PROVIDER if first is None else resolver.resolve(first)
+        return self._first
 
     def payload(self, seq: Json, resolver: Resolver) -> dict[str, Json]:
         """Empty when there is no such event, or its line is damaged."""

@@ -18,6 +18,8 @@ from otel_agentrec.capture import recorder
 from otel_agentrec.cli.app import run
 from otel_agentrec.demo.script import Turn, When
 from otel_agentrec.demo.server import ScriptedServer
+from otel_agentrec.export.spans import Exported
+from otel_agentrec.journal.reader import Recording
 from otel_agentrec.nodes.wire import read_wire
 from otel_agentrec.settings import Settings
 from tests.capture.recording import events
@@ -104,6 +106,9 @@ def test_without_any_instrumentation_the_wire_makes_the_records(
     assert shown[0]["wire"]["requestBytes"] > 50
     assert run(["nodes", str(shell.rec), "--grep", "Busy"]) == 0
     assert "1 retry  wire 0." in capsys.readouterr().out
+    spans = [span for _, _, span in Exported(Recording(shell.rec)).spans()]
+    assert spans[-1].name == "app.py", "the run that no provider made a span of"
+    assert all(span.resource.attributes["service.name"] for span in spans)
 
 
 KILLED = """
