@@ -28,6 +28,7 @@ from otel_agentrec.redaction.structure import credential_items, credential_membe
 __all__ = ["Credentials"]
 
 Json = Any
+_MOST_PASSES = 4
 _DEEPEST_TEXT = 8
 """JSON in a string in JSON in a string …: deeper ones are looked at as plain text."""
 _SCHEME = re.compile(r"(?:Bearer|Basic|Token|ApiKey|Negotiate|OAuth)(?:\s+|$)", re.IGNORECASE)
@@ -225,9 +226,12 @@ class Credentials:
         return text if new == text else new
 
     def _plain(self, text: str) -> str:
-        if not text:
-            return text
-        return redact_shapes(redact_assignments(text, self._withhold_text), self._replace)
+        for _ in range(_MOST_PASSES):  # what was taken out may have hidden where a name beside it begins
+            new = redact_shapes(redact_assignments(text, self._withhold_text), self._replace) if text else text
+            if new == text:
+                break
+            text = new
+        return text
 
     def _cut_off(self, read: JsonRead, edits: list[_Edit], text: str) -> int:
         """Where the JSON of a text ends for good. A value that was cut off is withheld when its name says so, and all after it;
