@@ -2,7 +2,7 @@
 
 One recorded run is chosen; the others of its process are its siblings. A run that begins in the new process is matched when it
 first asks about a call: to a recorded one of the same agent (and session) that no run was matched to yet; of several to the
-first one in which this very call is recorded, else to the first one. A request that the new process serves tells of no order,
+first one in which this very call is recorded, else to one in which none is, else to the first one. A request that the new process serves tells of no order,
 so its run is matched to the chosen one, or to one in which the call is recorded. A run that matches none is new, but must not
 do what a recorded one did that was not gone on with.
 """
@@ -126,7 +126,11 @@ class Program(RecordingTools, Generic[C]):
         if not free:
             return None
         self._guessed.add(place.run)
-        return free[0]
+        lane = (
+            place.lane.text
+        )  # one that had recorded nothing may have been about to ask this; one that had, asked another thing
+        blank = (one for one in free if not one.tape(lane).waiting(lane))
+        return next(blank, free[0])
 
     # --- tools --------------------------------------------------------------------------------------------------------
 

@@ -58,23 +58,31 @@ def unfinished(it: Shop) -> list[str]:
     return [one.root for one in resumables(recording, fold(recording)) if not one.is_finished]
 
 
-def finish(it: Shop) -> subprocess.CompletedProcess[str]:
-    """Resume, settling what is unknown, until the program comes to its end."""
-    for _ in range(4):
+def finish(it: Shop, *, twins: bool = False) -> subprocess.CompletedProcess[str]:
+    """Resume, settling what is unknown, until the program comes to its end.
+
+    Args:
+        twins: runs of one name begin side by side. One that had recorded nothing may be taken for the other if it asks first
+            now: then it stops before anything happens, and is tried again.
+    """
+    for _ in range(12 if twins else 4):
         left = unfinished(it)
         done = it.resume(*(["--run", left[-1]] if len(left) > 1 else []))
         if done.returncode == 0:
             assert done.stdout.endswith("all jobs are done\n")
             return done
+        if twins and done.returncode == 76:
+            continue
         assert done.returncode == 75, done.stderr
         it.settle()
-    raise AssertionError("it never came to its end")
+    raise AssertionError(f"it never came to its end: {done.stderr}")
 
 
-def is_whole(it: Shop, names: str, cut_off: int = 0) -> None:
+def is_whole(it: Shop, names: str, cut_off: int = 0, *, twins: bool = False) -> None:
     """Every effect happened once, every model call was paid once, and the recording tells so.
 
     Args:
+        twins: runs of one name begin side by side: one that was stopped before it asked for anything stays a run of its own.
         cut_off: how many model calls may have been under way in other threads when the process was killed: nobody has got
             their answers, so they are made again.
     """
@@ -87,7 +95,9 @@ def is_whole(it: Shop, names: str, cut_off: int = 0) -> None:
     real = [record_of_wire(view, wire) for wire in view.wires if wire.answered_from is None and wire.complete]
     answered = Counter(str(told.body["messages"][1:]) for told in real)
     assert set(answered.values()) == {1}, "no answer that was had is paid again"
-    assert unfinished(it) == []
+    left = set(unfinished(it))
+    view = fold(recording)
+    assert not left or (twins and not any(view.run_of_wire(wire) in left for wire in view.wires))
     assert verify(recording).is_valid
 
 
@@ -126,8 +136,8 @@ def test_two_runs_side_by_side_both_go_on(tmp_path: Path) -> None:
             refused = it.resume()
             assert refused.returncode == 2
             assert "answered and gone on with too" in refused.stderr
-        finish(it)
-        is_whole(it, "ab", cut_off=1)
+        finish(it, twins=True)
+        is_whole(it, "ab", cut_off=1, twins=True)
         assert {event.payload["root"] for event in read_events(it.recording) if event.type == "RUN_RESUMED"} >= set(
             left
         )
@@ -224,8 +234,9 @@ def test_calls_without_an_agent_are_a_run_among_them(tmp_path: Path) -> None:
 def test_killed_anywhere(tmp_path: Path, named: str, how: str, moment: str, job: str) -> None:
     with jobs(tmp_path, how, named) as it:
         it.start(moment.format(job))
-        finish(it)
-        is_whole(it, "ab", cut_off=0 if how == "loop" else 1)
+        twins = how != "loop" and named.startswith("shop")
+        finish(it, twins=twins)
+        is_whole(it, "ab", cut_off=0 if how == "loop" else 1, twins=twins)
 
 
 @pytest.mark.matrix
