@@ -44,8 +44,9 @@ _HINTS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 @dataclass(slots=True)
 class Sent:
-    """``count`` spans or events were taken, ``rejected`` not, though the receiver took their batch (it does not say which); ``reduced``: (stream, seq) of those that were taken only without their large values;
-    ``refused``: of those that the receiver would not take even so; ``upto``: stream -> seq of its last one that was dealt with.
+    """``count`` spans or events were taken, ``rejected`` not, though the receiver took their batch (it does not say which);
+    ``reduced``: (stream, seq) of those that were taken only without their large values; ``refused``: of those that the receiver
+    would not take even so; ``upto``: stream -> seq of its last one that was dealt with.
     """
 
     count: int = 0
@@ -75,7 +76,7 @@ def send_spans(
     large values stay behind.
 
     Args:
-        limit: bytes of a span beyond which its large values stay behind at once.
+        limit: bytes of a span beyond which its large values stay behind also where nobody answers.
 
     Raises:
         NotSent: the receiver did not answer within the exporter's time-out; ``told`` knows how far it went.
@@ -86,15 +87,14 @@ def send_spans(
 
     sent = Sent()
     for batch in batches(iter(spans), _size, most_bytes):
-        if (
-            limit is not None
-            and len(batch) == 1
-            and _size(batch[0]) > limit
-            and (less := _smaller(batch[0])) is not None
-        ):
-            sent.reduced.append(batch[0][:2])
-            batch = [less]
-        _send(batch, export, sent, _smaller)
+        less = _smaller(batch[0]) if limit is not None and len(batch) == 1 and _size(batch[0]) > limit else None
+        try:
+            _send(batch, export, sent, _smaller)
+        except NotSent:
+            if less is None:
+                raise
+            _send([less], export, sent)  # some receivers fall silent over what is too large for them
+            sent.reduced.append(less[:2])
         told(sent)
     return sent
 
