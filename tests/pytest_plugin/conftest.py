@@ -61,12 +61,13 @@ def plan(question, steps=9):
 
 
 async def plan_async(question):
-    client, messages = AsyncOpenAI(), []
-    while True:
-        message = (await client.chat.completions.create(**asked(question, messages))).choices[0].message
-        if not message.tool_calls:
-            return message.content
-        messages += run_tools(message)
+    messages = []
+    async with AsyncOpenAI() as client:
+        while True:
+            message = (await client.chat.completions.create(**asked(question, messages))).choices[0].message
+            if not message.tool_calls:
+                return message.content
+            messages += run_tools(message)
 """
 
 TEST = """
