@@ -178,7 +178,7 @@ def test_a_finished_recording_is_sent_the_same_way(
     assert run(["export", str(rec), "--otlp", url, "--events"]) == 0
     assert capsys.readouterr().out == "nothing new to send\n"
     assert run(["export", str(rec), "--otlp", url]) == 0  # spans are counted by themselves
-    assert capsys.readouterr().out.startswith("1 spans sent")
+    assert capsys.readouterr().out.startswith("1 span sent")
 
 
 def test_our_own_events_are_no_steps_of_an_agent(
