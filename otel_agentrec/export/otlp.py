@@ -87,13 +87,14 @@ def send_spans(
 
     sent = Sent()
     for batch in batches(iter(spans), _size, most_bytes):
-        less = _smaller(batch[0]) if limit is not None and len(batch) == 1 and _size(batch[0]) > limit else None
         try:
             _send(batch, export, sent, _smaller)
-        except NotSent:
+        except NotSent:  # some receivers fall silent over what is too large for them
+            is_large = limit is not None and len(batch) == 1 and _size(batch[0]) > limit
+            less = _smaller(batch[0]) if is_large else None
             if less is None:
                 raise
-            _send([less], export, sent)  # some receivers fall silent over what is too large for them
+            _send([less], export, sent)
             sent.reduced.append(less[:2])
         told(sent)
     return sent
