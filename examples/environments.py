@@ -18,7 +18,11 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 SETUP_SECONDS = 1200
-FOREIGN = ("OTEL_", "OPENAI_", "ANTHROPIC_", "LANGCHAIN_", "LANGSMITH_", "TRACELOOP_", "PYTHONPATH")
+FOREIGN = (
+    *("OTEL_", "OPENAI_", "ANTHROPIC_", "LANGCHAIN_", "LANGSMITH_", "TRACELOOP_", "PYTHONPATH"),
+    # set by a test runner for itself: pytest-xdist tells its workers how wide the terminal is and that they are such
+    *("PYTEST_", "COLUMNS", "LINES"),
+)
 
 
 def python() -> Path:
@@ -79,7 +83,7 @@ def node() -> Path:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The variables of this process without those that steer models and telemetry, and with this checkout's package."""
+    """The variables of this process without those that steer models, telemetry and tests, and with this checkout's package."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **more}
 

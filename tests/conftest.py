@@ -59,6 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in list(os.environ):
         if name.startswith("OTEL_"):
             del os.environ[name]
+    # pytest-xdist tells its workers how wide the terminal is; what programs print into a pipe has no such width
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
     # `python` and `otel-agentrec` are those of this environment; Debian has no `python` of its own
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 

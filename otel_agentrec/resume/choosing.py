@@ -89,6 +89,8 @@ def resumables(recording: Recording, view: View) -> list[Resumable]:
         for event in stream.events():
             if event.type == "RUN_RESUMED":
                 ledger.add(event)
+                # a run is matched to a recorded one when it first asks, also where it is stopped at that
+                asked.update({event.run, event.payload.get("root")})
             elif event.type == "EFFECT_STARTED":
                 asked.add(event.payload.get("root"))
             elif event.type == "ERROR" and event.payload.get("errorType") in _STOPS and event.run is not None:

@@ -90,9 +90,8 @@ def test_under_run_each_call_of_an_instrumented_program_has_its_wire(shell: Shel
 
 
 def test_without_any_instrumentation_the_wire_makes_the_records(
-    shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it
     shell.env["OTEL_PYTHON_DISABLED_INSTRUMENTATIONS"] = "*"
     shell.write("app.py", PROGRAM)
     done = shell.run("python", "app.py")

@@ -143,6 +143,19 @@ def test_two_runs_side_by_side_both_go_on(tmp_path: Path) -> None:
         )
 
 
+def test_a_run_that_was_stopped_at_its_very_first_call_goes_on_later(tmp_path: Path) -> None:
+    with jobs(tmp_path, "tasks", "first/a", "second/b") as it:
+        it.model.script.answer_next(Turn("too late", end="hang", when=When(any=r"job a\.", step=1)))
+        it.start("after:b1")
+        stopped = it.resume("--run", unfinished(it)[-1])
+        assert stopped.returncode == 75, "what second did is unknown, so nothing new happens in first either"
+        it.settle()
+        assert it.resume("--run", unfinished(it)[-1]).returncode == 0
+        is_whole(it, "ab", cut_off=1)
+        runs = fold(Recording(it.recording)).runs
+        assert [(run.agent, run.attempt, run.status) for run in runs[-2:]] == [("first", 3, "ok"), ("second", 3, "ok")]
+
+
 def test_a_loop_over_jobs_of_one_agent_goes_on_in_the_third(tmp_path: Path) -> None:
     with jobs(tmp_path, "loop", "shop/a", "shop/b", "shop/c") as it:
         it.start("done:c1")
