@@ -16,11 +16,12 @@ from typing import BinaryIO
 import orjson
 
 from otel_agentrec.errors import RecordingNotFound, RecordingUnreadable
+from otel_agentrec.journal.cellfile import CellFile
 from otel_agentrec.journal.chain import GENESIS, split
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.lines import MAX_LINE, bisect_lines, last_start_before, lines, open_lines, size_of
 from otel_agentrec.journal.liveness import is_locked
-from otel_agentrec.journal.resolve import CellFile, Resolver
+from otel_agentrec.journal.resolve import Resolver
 
 __all__ = ["SESSIONS", "Recording", "Resolver", "StreamFile", "event_of", "read_events"]
 
