@@ -16,6 +16,7 @@ from otel_agentrec.capture.forward.eventrecords import size_of
 from otel_agentrec.capture.forward.referring import references_only
 from otel_agentrec.capture.forward.sending import Away, Delivery, batches, deliver
 from otel_agentrec.errors import AgentRecError
+from otel_agentrec.journal.stamps import stamp_of
 
 __all__ = ["NotSent", "Placed", "Sent", "send_events", "send_spans"]
 
@@ -46,7 +47,7 @@ _HINTS: tuple[tuple[tuple[str, ...], str], ...] = (
 class Sent:
     """``count`` spans or events were taken, ``rejected`` not, though the receiver took their batch (it does not say which);
     ``reduced``: (stream, seq) of those that were taken only without their large values; ``refused``: of those that the receiver
-    would not take even so; ``upto``: stream -> seq of its last one that was dealt with.
+    would not take even so; ``upto``: stream -> position of its last one that was dealt with (of events, their seq).
     """
 
     count: int = 0
@@ -95,7 +96,7 @@ def send_spans(
             if less is None:
                 raise
             _send([less], export, sent)
-            sent.reduced.append(less[:2])
+            sent.reduced.append(_event_of(less))
         told(sent)
     return sent
 
@@ -140,8 +141,15 @@ def _send(
     sent.count += delivery.sent
     sent.rejected += delivery.rejected
     sent.batches += delivery.requests
-    sent.reduced += [(stream, seq) for stream, seq, _ in delivery.reduced]
-    sent.refused += [(stream, seq) for stream, seq, _ in delivery.refused]
+    sent.reduced += [_event_of(placed) for placed in delivery.reduced]
+    sent.refused += [_event_of(placed) for placed in delivery.refused]
     sent.why = delivery.why or sent.why
     for stream, seq, _ in batch:
         sent.upto[stream] = max(seq, sent.upto.get(stream, -1))
+
+
+def _event_of(placed: Placed | PlacedRecord) -> tuple[str, int]:
+    """(stream, seq) of the event that tells of it: a span that did not end stands elsewhere."""
+    stream, position, item = placed
+    stamp = stamp_of(item.attributes or {}) if isinstance(item, ReadableSpan) else None
+    return stream, position if stamp is None else stamp.seq

@@ -18,7 +18,7 @@ from otel_agentrec.journal.reader import Recording, Resolver, StreamFile
 from otel_agentrec.journal.stamps import Stamp
 from otel_agentrec.nodes.agentsaid import AgentSaid
 from otel_agentrec.nodes.fold import fold
-from otel_agentrec.nodes.skeleton import ENDED
+from otel_agentrec.nodes.skeleton import ENDED, INTERRUPTED, Span
 from otel_agentrec.nodes.sound import facts_of, record_of, where_of
 from otel_agentrec.nodes.spanattributes import attributes_of, plain_value, shown_values
 from otel_agentrec.records import record_id_of_span
@@ -27,8 +27,9 @@ __all__ = ["Exported"]
 
 Json = Any
 ENDS = {"RUN_ENDED": Kind.AGENT, "HANDOFF_ENDED": Kind.AGENT, "STEP_ENDED": Kind.STEP}
+STARTS = {"RUN_STARTED": Kind.AGENT, "HANDOFF_STARTED": Kind.AGENT, "STEP_STARTED": Kind.STEP, "NODE_STARTED": None}
 NODES = ("NODE_RECORDED", "NODE_INTERRUPTED")
-INTERRUPTED = "agentrec.interrupted"
+WHY_INTERRUPTED = "agentrec.interrupted"
 NO_PROVIDER: dict[str, Json] = {"resource": {"service.name": "unknown_service:python"}}
 """As the SDK names a service that nobody named. Jaeger wants a name."""
 REMEMBERED = 32
@@ -36,7 +37,8 @@ REMEMBERED = 32
 
 
 class Exported:
-    """The spans of a recording, one for each step that ended, or was interrupted and did not end later.
+    """The spans of a recording, one for each step that ended, or was interrupted and did not end later: so too those that were
+    open when their process died, which have the stamp of their start and end with the last event of their stream.
 
     A call's leading span tells all that is known of the call, also what log records and the wire told; a span that was
     merged into it tells what it told itself. Events that name no span (records of the seeds' own files) give none.
@@ -46,46 +48,82 @@ class Exported:
         self.recording = recording
         self._view = view = fold(recording)
         self._leading = {(s.trace, s.span): s for s in view.leading}
-        self._place = {(s.stream, s.seq) for s in view.spans()}
+        self._place = {(s.stream, s.seq) for s in view.spans() if s.state == ENDED}
+        self._begun: dict[str, list[tuple[int, int]]] = {}
+        """stream -> (seq of the end, seq of the start or -1) of its spans"""
+        self._unended: dict[str, list[Span]] = {}
+        """stream -> the spans of whose end nothing tells, though it came, the latest first: children before their parents"""
+        for s in view.spans():
+            self._begun.setdefault(s.stream, []).append((s.seq, s.started_seq))
+            if s.state == INTERRUPTED and s.seq == s.started_seq and (s.extra is None or s.extra.interrupted is None):
+                self._unended.setdefault(s.stream, []).insert(0, s)
 
     def __len__(self) -> int:
         """About how many spans there are."""
-        return len(self._place)
+        return len(self._place) + sum(map(len, self._unended.values()))
 
     def spans(self, after: Mapping[str, int] | None = None) -> Iterator[tuple[str, int, ReadableSpan]]:
-        """(stream, seq, span), stream by stream in the order of ends.
+        """(stream, position, span), stream by stream in the order of ends.
+
+        A span's position is the seq of its last event. Spans that did not end stand behind the last event of their stream,
+        where nothing comes any more.
 
         Args:
-            after: stream -> seq of its last event that is not wanted any more.
+            after: stream -> position of its last span that is not wanted any more.
         """
         for stream in self.recording.streams():
             yield from self._of(stream, (after or {}).get(stream.name, -1) + 1)
 
-    def _of(self, stream: StreamFile, from_seq: int) -> Iterator[tuple[str, int, ReadableSpan]]:
+    def _of(self, stream: StreamFile, wanted: int) -> Iterator[tuple[str, int, ReadableSpan]]:
         pointed, said = _Pointed(stream), AgentSaid()
+        unended, last = self._unended.get(stream.name, ()), stream.last()
+        if last is None or last.seq + len(unended) < wanted:
+            return
+        # what an agent shows is told by the calls below it, which may have been sent before
+        first = min([wanted, *(start for end, start in self._begun.get(stream.name, ()) if end >= wanted)])
         with Resolver(stream) as resolver:
-            for event in stream.events(from_seq):
-                if event.type not in ENDS and event.type not in NODES:
-                    continue
-                where = where_of(event)
-                leading = self._leading.get((where.trace, where.span))
-                if not where.trace or (
-                    event.type == "NODE_INTERRUPTED" and leading is not None and leading.state == ENDED
-                ):
-                    continue
-                record = record_of(event)
-                if leading is not None:
-                    facts, header = self._view.told(leading)
-                    session = self._view.session(leading)
-                else:
-                    facts = facts_of(replace(event, payload=resolver.resolve(event)))
-                    header, session = pointed.payload(record.get("header"), resolver), event.session
-                provider = pointed.payload(record.get("provider"), resolver) or pointed.any_provider(resolver)
-                kind = _kind_of(event, record)
-                below = said.ended(where.trace, where.span, where.parent, kind, facts)
-                span = _span(event, facts, header, provider, session, below)
+            for event in stream.events(0 if unended else max(0, first)):
+                if event.type in ENDS or event.type in NODES:
+                    span = self._span(event, pointed, resolver, said, event.seq >= wanted)
+                    if span is not None:
+                        yield stream.name, event.seq, span
+            for position, s in enumerate(unended, last.seq + 1):
+                event = stream.at(s.seq)
+                span = self._span(event, pointed, resolver, said, position >= wanted, last.ts)
                 if span is not None:
-                    yield stream.name, event.seq, span
+                    yield stream.name, position, span
+
+    def _span(
+        self,
+        event: Event,
+        pointed: _Pointed,
+        resolver: Resolver,
+        said: AgentSaid,
+        is_wanted: bool,
+        cut_off_ms: int | None = None,
+    ) -> ReadableSpan | None:
+        """The span of which an event tells; None when there is none, or it is not wanted. ``cut_off_ms``: when its process was
+        last heard of, of a span that did not end."""
+        where = where_of(event)
+        leading = self._leading.get((where.trace, where.span))
+        if not where.trace or (event.type == "NODE_INTERRUPTED" and leading is not None and leading.state == ENDED):
+            return None
+        record = record_of(event)
+        kind = _kind_of(event, record)
+        if not is_wanted and kind != Kind.MODEL:
+            said.ended(where.trace, where.span, where.parent, kind, {})
+            return None
+        if leading is not None:
+            facts, header = self._view.told(leading)
+            session = self._view.session(leading)
+        else:
+            facts = facts_of(replace(event, payload=resolver.resolve(event)))
+            header, session = pointed.payload(record.get("header"), resolver), event.session
+        below = said.ended(where.trace, where.span, where.parent, kind, facts)
+        if not is_wanted:
+            return None
+        provider = pointed.payload(record.get("provider"), resolver) or pointed.any_provider(resolver)
+        return _made(event, facts, header, provider, session, below, cut_off_ms)
 
 
 class _Pointed:
@@ -120,16 +158,17 @@ class _Pointed:
 
 
 def _kind_of(event: Event, record: Mapping[str, Json]) -> str:
-    return ENDS.get(event.type) or str(record.get("type") or Kind.STEP)
+    return ENDS.get(event.type) or STARTS.get(event.type) or str(record.get("type") or Kind.STEP)
 
 
-def _span(
+def _made(
     event: Event,
     facts: Mapping[str, Json],
     header: Mapping[str, Json],
     provider: Mapping[str, Json],
     session: str | None,
     below: tuple[Json, Json],
+    cut_off_ms: int | None,
 ) -> ReadableSpan | None:
     where, record = where_of(event), record_of(event)
     kind = _kind_of(event, record)
@@ -138,9 +177,9 @@ def _span(
         parent = _context(where.trace, where.parent) if where.parent else None
     except ValueError:
         return None
-    is_interrupted = event.type == "NODE_INTERRUPTED"
+    is_interrupted = event.type == "NODE_INTERRUPTED" or cut_off_ms is not None
     start = _ns(record.get("startedAt")) or event.ts * 1_000_000
-    end = _ns(record.get("endedAt")) or max(start, event.ts * 1_000_000)
+    end = _ns(record.get("endedAt")) or max(start, (cut_off_ms or event.ts) * 1_000_000)
     attributes = attributes_of(kind, facts, header, session)
     attributes.update(shown_values(kind, facts, attributes, below))
     if parent is None:  # on every span it would make Langfuse write the trace again and again
@@ -148,7 +187,8 @@ def _span(
     if event.run is not None:
         attributes["agentrec.run.id"] = event.run
     if is_interrupted:
-        attributes[INTERRUPTED] = str(event.payload.get("reason") or "interrupted")
+        why = "its process died" if cut_off_ms is not None else event.payload.get("reason")
+        attributes[WHY_INTERRUPTED] = str(why or "interrupted")
     record_id = record_id_of_span(where.trace, where.span)
     attributes.update(Stamp(record_id, event.stream, event.seq, event.hash, event.prev_hash).attributes())
     resource = provider.get("resource")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 
-from otel_agentrec import ingest, read_nodes
+from otel_agentrec import AgentPrompt, agent_run, configure, ingest, read_nodes, verify
 from otel_agentrec.export.spans import Exported
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.journal.stamps import stamp_of
 from otel_agentrec.nodes.spanattributes import attributes_of, text_of
+from tests.export.kept.collector import spans_line, stamped_spans, write
 
 CORPUS = Path(__file__).parent.parent / "data" / "corpus"
 SCENARIOS = sorted(p for p in CORPUS.glob("*/*.expected.json") if list(p.parent.glob(f"{p.name[:-14]}.*.jsonl")))
@@ -133,3 +135,68 @@ def test_reasons_go_to_the_messages_they_are_of(told: list[str] | None, shown: l
     messages = json.loads(str(attributes_of("MODEL", facts, {}, None)["gen_ai.output.messages"]))
     assert [m.pop("finish_reason") for m in messages] == shown
     assert messages == said
+
+
+def placed(recording: Path, after: dict[str, int] | None = None) -> dict[tuple[str, int], dict[str, Json]]:
+    """(stream, position) -> all that a span says."""
+    spans = Exported(Recording(recording)).spans(after)
+    return {(stream, at): json.loads(span.to_json()) for stream, at, span in spans}
+
+
+class TestAProcessThatDied:
+    @pytest.fixture
+    def rec(self, tmp_path: Path) -> Path:
+        """A copy of a recording in which an agent, its step and a tool had not ended: nobody writes it any more."""
+        with configure(tmp_path / "alive"), agent_run("shop", session_id="s-1") as run, run.step() as step:
+            with step.model_call(AgentPrompt("m", [{"role": "user", "content": "Buy it."}])) as call:
+                call.response("I will.")
+            with step.tool_call("pay", {"cents": 5}, call_id="c1"):
+                assert len(placed(tmp_path / "alive")) == 1, "what goes on is not told as interrupted"
+                shutil.copytree(tmp_path / "alive", tmp_path / "rec")
+        return tmp_path / "rec"
+
+    def test_what_was_open_is_there_as_interrupted(self, rec: Path) -> None:
+        spans = {span["name"]: span for span in placed(rec).values()}
+        ids = {span["context"]["span_id"] for span in spans.values()}
+        assert {span["parent_id"] for span in spans.values()} - {None} <= ids, "no span stands without its parent"
+        agent = next(span for span in spans.values() if span["parent_id"] is None)
+        tool = next(span for span in spans.values() if span["attributes"].get("gen_ai.tool.name") == "pay")
+        for one in (agent, tool):
+            assert one["status"]["status_code"] == "ERROR"
+            assert one["attributes"]["agentrec.interrupted"] == "its process died"
+        assert (tool["attributes"]["input.value"], tool["attributes"]["output.value"]) == ('{"cents":5}', "")
+        assert agent["attributes"]["input.value"] == "Buy it."
+        ended = next(span for span in spans.values() if span["attributes"]["gen_ai.operation.name"] == "chat")
+        assert ended["end_time"] <= tool["end_time"], "they end with the last that is known of their process"
+
+    def test_its_stamps_are_those_of_what_is_recorded(self, rec: Path) -> None:
+        kept = write(rec.parent / "kept.jsonl", [spans_line(stamped_spans(rec))])
+        report = verify(rec, against=kept)
+        assert report.against is not None
+        assert not report.against["differences"] and report.against["spans"] == len(placed(rec))
+        assert report.against["witnessed"] == report.against["nodes"] == 2
+
+    def test_they_count_and_are_sent_once(self, rec: Path) -> None:
+        whole = placed(rec)
+        assert len(Exported(Recording(rec))) == len(whole)
+        (stream,) = {name for name, _ in whole}
+        last = Recording(rec).streams()[0].last()
+        assert last is not None
+        assert placed(rec, {stream: max(at for _, at in whole)}) == {}
+        later = placed(rec, {stream: last.seq})
+        assert later and later.items() < whole.items(), "what was sent while it lived is not sent again"
+
+
+def test_what_is_sent_after_an_interruption_is_what_would_have_been_sent(tmp_path: Path) -> None:
+    """Agents too, which show what calls below them tell: those may have been sent before."""
+    with configure(tmp_path / "rec"):
+        for task in ("Where is Finse?", "And Voss?"):
+            asked = AgentPrompt("m", [{"role": "user", "content": task}])
+            with agent_run("guide") as run, run.step() as step, step.model_call(asked) as call:
+                call.response("West of Oslo.")
+    whole = placed(tmp_path / "rec")
+    shown = [span["attributes"].get("input.value") for span in whole.values() if span["parent_id"] is None]
+    assert shown == ["Where is Finse?", "And Voss?"]
+    for stream, position in whole:
+        rest = {key: span for key, span in whole.items() if key[1] > position}
+        assert placed(tmp_path / "rec", {stream: position}) == rest
