@@ -210,6 +210,7 @@ class AgentSession:
             instructions=[{"type": "text", "content": prompt.instructions}] if prompt.instructions else None,
             tools=list(prompt.tools) if prompt.tools else None,
             parameters=parameters or None,
+            policy=self._policy,
         )
         try:
             if listener is not None:

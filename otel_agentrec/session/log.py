@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from otel_agentrec.errors import EventInvalid, RecordingUnreadable, UsageError
+from otel_agentrec.errors import AgentRecError, EventInvalid, RecordingUnreadable, UsageError
 from otel_agentrec.journal.draft import Envelope, NewEvent, SealedAt
 from otel_agentrec.journal.events import TYPES, Event, Payload, checked, keys_of
 from otel_agentrec.journal.sessions import stream_of
@@ -168,15 +168,18 @@ class SessionLog:
             )
         return self.append("CONTEXT_COMPACTED", from_=from_seq, to=to_seq, summary=summary)
 
-    def header(self, *, instructions: Json = None, tools: Json = None, parameters: Json = None) -> SealedAt | None:
+    def header(
+        self, *, instructions: Json = None, tools: Json = None, parameters: Json = None, policy: Policy | None = None
+    ) -> SealedAt | None:
         """Say what stays the same from call to call, unless it is what was said last.
 
         Args:
             instructions: list of message parts; tools: list of tool definitions; parameters: model and settings.
+            policy: whose saved projection tells what was said last, so that a long log is not read again; default: the log's.
         """
         given = {"instructions": instructions, "tools": tools, "parameters": parameters}
         given = {key: value for key, value in given.items() if value is not None}
-        if self._header_at(None) == given:
+        if self.state(policy).state.get("header", {}) == given:
             return None
         return self.append("REQUEST_HEADER", **given)
 
@@ -210,6 +213,10 @@ class SessionLog:
         """The state of a policy after event ``at`` (default: the last), and that event's number and hash.
 
         Only events after the saved projection are read, where there is one that fits.
+
+        Raises:
+            UsageError: the session has no event ``at``: what is to come nobody knows.
+            RecordingUnreadable: it has, but it can't be read.
         """
         used = policy or self.policy
         now = saved.load(self.store, self.stream, used, at) or saved.Saved(start(), -1, "")
@@ -224,6 +231,8 @@ class SessionLog:
                 seq, digest = event.seq, event.hash
 
         state: State = project(later(), used, now.state)
+        if at is not None and at > seq:
+            raise self._no_event(at)
         return saved.Saved(state, seq, digest)
 
     def request_at(self, seq: int, policy: Policy | None = None, *, budget: int | None = None) -> dict[str, Json]:
@@ -291,8 +300,7 @@ class SessionLog:
         """
         head = self.head()
         if not 0 <= at < head:
-            have = f"its events are numbered from 0 to {head - 1}" if head else "it has no events"
-            raise UsageError(f"session {self.session_id} has no event {at}", have)
+            raise self._no_event(at)
         child = SessionLog(self.store, session_id or f"{self.session_id}.fork{at}-{secrets.token_hex(3)}", self.policy)
         copies: list[NewEvent] = []
         origin: Event | None = None
@@ -304,9 +312,7 @@ class SessionLog:
                 where = Envelope(event.run, event.session, event.turn, event.step, event.trace)
                 copies.append(NewEvent(event.type, event.payload, where, None, event.hash, event.ts))
         if origin is None or origin.seq != at:
-            raise RecordingUnreadable(
-                f"session {self.session_id} can't be read up to event {at}", "otel-agentrec verify shows the damage"
-            )
+            raise self._no_event(at)
         place = {"stream": self.stream, "at": at, "hash": origin.hash}
         told = NewEvent(
             "SESSION_FORKED",
@@ -340,6 +346,15 @@ class SessionLog:
             raise EventInvalid(f"{type_} is no event of a session", "its types stand in docs/sessions.md")
         return NewEvent(type_, typed.to_json(), Envelope(session=self.session_id))
 
+    def _no_event(self, at: int) -> AgentRecError:
+        """The error of asking for an event that is not there, or can't be read."""
+        head = self.head()
+        if 0 <= at < head:
+            told = f"session {self.session_id} can't be read up to event {at}"
+            return RecordingUnreadable(told, "otel-agentrec verify shows the damage")
+        have = f"its events are numbered from 0 to {head - 1}" if head else "it has no events"
+        return UsageError(f"session {self.session_id} has no event {at}", have)
+
     def _append(self, events: list[NewEvent], expected_seq: int | None = None) -> list[SealedAt]:
         is_start = events[0].type == "SESSION_STARTED"
         while not is_start and expected_seq is None and self.store.head(self.stream) is None:
@@ -349,10 +364,6 @@ class SessionLog:
             except SequenceConflict:
                 continue  # another process began it
         return self.store.append(self.stream, events, expected_seq)
-
-    def _header_at(self, seq: int | None) -> dict[str, Json]:
-        header: dict[str, Json] = self.state(at=seq).state.get("header", {})
-        return header
 
     def _refuse_half_a_fork(self) -> None:
         first = next(self.store.read(self.stream), None)

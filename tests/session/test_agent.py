@@ -9,7 +9,7 @@ import pytest
 
 from otel_agentrec.errors import RecordingTampered, UsageError
 from otel_agentrec.prompts import AgentModelResult, AgentPrompt, AgentToolCall
-from otel_agentrec.session.agent import AgentSession, TooManySteps
+from otel_agentrec.session.agent import AGENT, AgentSession, TooManySteps
 from otel_agentrec.session.log import SessionLog
 from otel_agentrec.session.snapshot import AgentSessionSnapshot
 from otel_agentrec.session.stores import FileAgentSessionStore
@@ -156,3 +156,15 @@ def test_a_log_goes_on_from_a_longer_snapshot_and_refuses_another_story(tmp_path
     with pytest.raises(RecordingTampered, match="differ at event 2"):
         stranger.restore(early)
     assert isinstance(SessionLog.open(tmp_path / "c", "s").project()[0], dict)
+
+
+def test_a_turn_of_a_long_session_reads_only_what_its_saved_projection_lacks(tmp_path: Path) -> None:
+    log = SessionLog.open(tmp_path / "rec", "s")  # its own policy is another one than the session's
+    for n in range(50):
+        log.scheduled(f"task {n}", None, "nothing new")
+    session = AgentSession("s", Parrot(), log=log, model="m", tool_executor=Eye())
+    session.run("hello")
+    log.save_projection(AGENT)
+    before, end = log.events_read, log.head()
+    session.run("look")
+    assert log.events_read - before <= 4 * (log.head() - end), "two model calls, each after its context and its header"

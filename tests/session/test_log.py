@@ -141,6 +141,9 @@ def test_time_travel_gives_the_context_of_any_moment(log: SessionLog) -> None:
         assert log.request_at(seq) == request
     assert [request["header"]["parameters"]["model"] for _, request in seen] == ["m0"] * 3 + ["m1"] * 3
     assert len([e for e in log.events() if e.type == "REQUEST_HEADER"]) == 2, "an equal header is not said again"
+    for read in (log.request_at, lambda seq: log.project(at=seq), log.fork):
+        with pytest.raises(UsageError, match=f"no event {log.head()}"):
+            read(log.head())
 
 
 def test_tools_stand_in_the_reply_that_asked_for_them(log: SessionLog) -> None:
