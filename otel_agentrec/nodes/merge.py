@@ -1,7 +1,7 @@
 """One call, one record: find the spans that several instrumentations made of the same call.
 
 Spans are the same call when one of these holds: equal response id (of a tool: call id) and different scopes; one nested
-in the other; different scopes, one interval inside the other, and nothing that both tell differs, with no doubt which is
+in the other; one only tells the answer of the other (see :mod:`.afterwards`); different scopes, one interval inside the other, and nothing that both tell differs, with no doubt which is
 meant. Equal response ids from spans of one scope that are not nested are two calls: some servers repeat ids.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from otel_agentrec.journal.facts import Kind
+from otel_agentrec.nodes.afterwards import answers_told_apart
 from otel_agentrec.nodes.partners import partners
 from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, MERGED, OPEN, OUTERMOST, PATH_TOLD, SAID, Span
 from otel_agentrec.nodes.source import Source
@@ -33,6 +34,8 @@ def merge_calls(table: Table, source: Source) -> None:
         outer = _outer(s)
         if outer is not None:
             groups.join(s, outer)
+    for call, answer in answers_told_apart(nodes, source):
+        groups.join(call, answer)
     said: dict[Span, Json] = {}
 
     def say(s: Span) -> Json:

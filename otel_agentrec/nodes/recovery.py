@@ -10,7 +10,8 @@ from otel_agentrec.journal.facts import Kind
 from otel_agentrec.nodes.belonging import Belonging
 from otel_agentrec.nodes.pairing import Pairing, calls_of, tool_name_of
 from otel_agentrec.nodes.skeleton import REEXPORT, Span, mark
-from otel_agentrec.nodes.source import Source
+from otel_agentrec.nodes.sound import record_of
+from otel_agentrec.nodes.source import Place, Source
 from otel_agentrec.nodes.text import calls_in, responses_in
 from otel_agentrec.nodes.told import messages_of
 
@@ -27,7 +28,8 @@ class Recovery:
     """Walks over the model calls in cause order and finds the results of calls that have no tool span.
 
     A result belongs to the latest open call with its id, in the same run or session; where neither call has a session
-    (a program without an agent span, each call a trace of its own), the call itself must be in the history as well.
+    (a program without an agent span, each call a trace of its own), the call itself must be in the history as well, or the
+    request must go on from the answer that asked for it (``previous_response_id``).
 
     Args:
         nodes: the leading spans of all calls.
@@ -93,9 +95,22 @@ class Recovery:
             return True
         if session != other_session:
             return False
+        if asking.ident and asking.ident == self._continued(model):
+            return True
         call_id, name = calls_of(asking)[i]
         arguments = self._pairing.asked_arguments(asking)
         return any(
             mark(c["id"]) == call_id and c["name"] == name and (i >= len(arguments) or c["arguments"] == arguments[i])
             for c in calls_in(messages)
         )
+
+    def _continued(self, model: Span) -> int | None:
+        """:func:`mark` of the response that a request goes on from, by what it tells of its parameters."""
+        try:
+            header = record_of(self._source.outline(model.place)).get("header")
+            if not isinstance(header, int):
+                return None
+            parameters = self._source.event(Place(model.stream, header)).payload.get("parameters")
+        except LookupError:  # the header's line is damaged
+            return None
+        return mark(parameters.get("previous_response_id")) if isinstance(parameters, dict) else None

@@ -6,6 +6,7 @@ from typing import Any
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
+from otel_agentrec.nodes.afterwards import is_point
 from otel_agentrec.nodes.skeleton import CONFLICT, ENDED, FAILED, OUTERMOST, PUT_OUT, REEXPORT, ROOT_MISSING, Span
 from otel_agentrec.nodes.sound import facts_of
 from otel_agentrec.nodes.source import Place, Source
@@ -145,8 +146,12 @@ class Told:
         return max((f.get("retries") or [] for f in self.each), key=len)
 
     def times(self) -> tuple[int | None, int | None]:
-        """Start and end in nanoseconds; of an interrupted call the end is when the recorder gave it up."""
+        """Start and end in nanoseconds; of an interrupted call the end is when the recorder gave it up.
+
+        A call ends with the span beside it that tells its answer.
+        """
         s = self.members[0]
         if s.end is None and s.extra is not None and s.extra.interrupted is not None:
             return s.start, self._source.outline(s.extra.interrupted).ts * 1_000_000
-        return s.start, s.end
+        beside = [m.end or 0 for m in self.members[1:] if is_point(m) and m.scope == s.scope and m.up == s.up]
+        return s.start, max([s.end, *beside]) if s.end is not None else None

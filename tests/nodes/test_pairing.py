@@ -190,6 +190,17 @@ def test_a_tool_without_a_span_is_recovered_from_the_next_call(traces):
     assert [r.record_id for r in view.records("t1")][1] == tool.record_id
 
 
+@pytest.mark.parametrize(("goes_on", "recovered"), [("r1", ["c1"]), ("r0", []), (7, [])])
+def test_a_request_that_goes_on_from_an_answer_tells_results_without_the_history(goes_on, recovered):
+    t = Telling()
+    t.model("m1", trace="t1", at=(0, 1), facts={"responseId": "r1", **asks(("c1", "f", "{}"))})
+    header = t.tell("REQUEST_HEADER", {"parameters": {"previous_response_id": goes_on}})
+    t.model("m2", trace="t2", at=(2, 3), facts={"messages": [answer("c1", "sunny")]}, header=header.seq)
+    tools = [r for r in fold(t.events).records() if r.node_type == "TOOL"]
+    assert [r.tool_call_id for r in tools] == recovered
+    assert [r.outputs for r in tools] == ["sunny"] * len(recovered)
+
+
 def test_results_under_other_ids_are_recovered_in_the_order_of_the_calls():
     t = Telling()
     asked = asks(("item-1", "f", {"x": 1}), ("item-2", "f", {"x": 2}))

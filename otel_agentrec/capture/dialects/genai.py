@@ -112,7 +112,7 @@ def read_as(
     _take_parameters(rest, facts)
     reasons = texts(rest.pop("gen_ai.response.finish_reasons", None))
     if kind == Kind.TOOL:
-        _take_tool(rest, span.events, facts)
+        _take_tool(span, rest, facts)
     else:
         in_messages = _take_messages(rest, message, facts)
         in_events = _take_conversation(rest, span.events, taken, message, facts) if kind != Kind.STEP else []
@@ -246,9 +246,11 @@ def _take_parameters(rest: dict[str, Any], facts: Facts) -> None:
     facts.parameters = parameters
 
 
-def _take_tool(rest: dict[str, Any], events: Sequence[SpanEvent], facts: Facts) -> None:
-    arguments, result = genai_messages.tool_io(events)
-    facts.tool_name = text(rest.pop("gen_ai.tool.name", None))
+def _take_tool(span: SpanView, rest: dict[str, Any], facts: Facts) -> None:
+    """The convention names such a span ``execute_tool {tool}``, which stays where a limit threw the attributes out."""
+    arguments, result = genai_messages.tool_io(span.events)
+    operation, _, named = span.name.partition(" ")
+    facts.tool_name = text(rest.pop("gen_ai.tool.name", None)) or (named if operation == "execute_tool" else "") or None
     facts.tool_call_id = text(rest.pop("gen_ai.tool.call.id", None))
     facts.arguments = rest.pop("gen_ai.tool.call.arguments", arguments)
     facts.result = rest.pop("gen_ai.tool.call.result", result)

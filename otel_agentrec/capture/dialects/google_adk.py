@@ -63,15 +63,36 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
 
 
 def _without_pieces(said: Json) -> Json:
-    """A streamed answer is told piece by piece, each a message, and then as a whole: only the whole is kept."""
+    """A streamed answer is told piece by piece, each a message, and then as a whole: only the whole is kept.
+
+    A call whose arguments have not come yet may have no id, or one of its own.
+    """
     if not isinstance(said, _LISTS) or len(said) < 2:
         return said
-    pieces, whole = [_told(message) for message in said[:-1]], _told(said[-1])
+    whole = _told(said[-1])
+    names = _names(said[-1])
+    pieces = [_told(_without_begun(message, names)) for message in said[:-1]]
     if whole is None or None in pieces:
         return said
     texts, calls = [piece[0] for piece in pieces if piece], [piece[1] for piece in pieces if piece]
     is_told_again = whole[1] if not whole[0] else len(said) > 2
     return [said[-1]] if is_told_again and "".join(texts) == whole[0] and set().union(*calls) <= whole[1] else said
+
+
+def _names(message: Json) -> set[Json]:
+    return {call["name"] for call in messages.calls_of([message])}
+
+
+def _without_begun(message: Json, names: set[Json]) -> Json:
+    """A piece without the calls that have no arguments yet; these are among the whole's, by their names."""
+    parts = message.get("parts") if isinstance(message, Mapping) else None
+    if not isinstance(parts, _LISTS):
+        return message
+    return {**message, "parts": [p for p in parts if not (_is_begun(p) and p.get("name") in names)]}
+
+
+def _is_begun(part: Json) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "tool_call" and part.get("arguments") is None
 
 
 def _told(message: Json) -> tuple[str, set[Json]] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from otel_agentrec.journal.jsontext import parse
@@ -9,6 +10,9 @@ from otel_agentrec.journal.jsontext import parse
 __all__ = ["loaded", "same", "spelled", "text", "texts", "was_cut"]
 
 Json = Any
+
+_BEGINS = re.compile(r"""\s*(?:\{\s*(?:["}]|$)|\[\s*(?:\{\s*(?:["}]|$)|"))""")
+"""An object, or an array of objects or strings."""
 
 
 def text(value: Any) -> str | None:
@@ -50,8 +54,11 @@ def loaded(value: Any) -> Json:
 
 
 def was_cut(value: Any) -> bool:
-    """Whether a string began as JSON and was cut by an attribute limit. Large ones are judged by their last character."""
-    if not isinstance(value, str) or not value.lstrip()[:2].startswith(("{", "[{", '["')):
+    """Whether a string began as JSON and was cut by an attribute limit. Large ones are judged by their last character.
+
+    A dict as Python prints it (``{'a': …``) is no JSON.
+    """
+    if not isinstance(value, str) or not _BEGINS.match(value):
         return False
     if len(value) > 1 << 16:
         return value.rstrip()[-1:] not in ("}", "]")

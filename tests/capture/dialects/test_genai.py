@@ -228,6 +228,15 @@ class TestToolFacts:
         assert (got.arguments, got.result) == (text, '"9007199254740993"')
         assert got.flags == []
 
+    def test_a_tools_name_stays_in_the_spans_name_when_its_attribute_was_dropped(self) -> None:
+        for name, told, tool in (
+            ("execute_tool search", {}, "search"),
+            ("execute_tool search", {"gen_ai.tool.name": "find"}, "find"),
+            ("execute_tool", {}, None),
+            ("running tool", {}, None),
+        ):
+            assert facts(span({"gen_ai.tool.call.id": "c1", **told}, op="execute_tool", name=name)).tool_name == tool
+
     def test_structured_arguments(self) -> None:
         got = facts(span({"gen_ai.tool.call.arguments": {"a": 1}}, op="execute_tool"))
         assert got.arguments == {"a": 1}

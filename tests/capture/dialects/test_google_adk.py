@@ -13,6 +13,11 @@ def text(*parts: str) -> dict[str, Any]:
     return {"role": "assistant", "parts": [{"type": "text", "content": part} for part in parts]}
 
 
+def call(call_id: str | None = "c1", arguments: Any = "{}", name: str = "f") -> dict[str, Any]:
+    part = {"type": "tool_call", "id": call_id, "name": name, "arguments": arguments}
+    return {"role": "assistant", "parts": [{key: value for key, value in part.items() if value is not None}]}
+
+
 CALL = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": "{}"}]}
 
 
@@ -24,6 +29,9 @@ CALL = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name":
         ([text("It rains."), text("It rains.")], [text("It rains."), text("It rains.")]),
         ([text("It "), CALL, text("It ")], [text("It "), CALL, text("It ")]),
         ([CALL, CALL, CALL], [CALL]),
+        ([call(None, None), call("begun", None), CALL], [CALL]),
+        ([text("It "), call(None, None), text("It ")], [text("It "), call(None, None), text("It ")]),
+        ([call(None, None, "g"), CALL, CALL], [call(None, None, "g"), CALL, CALL]),
         ([text("one"), text("two"), text("three")], [text("one"), text("two"), text("three")]),
     ],
 )

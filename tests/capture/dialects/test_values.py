@@ -32,7 +32,17 @@ def test_only_objects_and_arrays_are_loaded(value: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [('{"a": "b', True), ('{"a": "b"}', False), ("[not json", False), ('["a', True), (" plain {", False), (3, False)],
+    [
+        ('{"a": "b', True),
+        ('{"a": "b"}', False),
+        ("[not json", False),
+        ('["a', True),
+        (" plain {", False),
+        ("{'a': [1", False),
+        ("[{'a': 1", False),
+        ("{", True),
+        (3, False),
+    ],
 )
 def test_cut_json(value: Any, expected: bool) -> None:
     assert was_cut(value) is expected
