@@ -19,6 +19,7 @@ from otel_agentrec.capture.conversations.book import Book
 from otel_agentrec.capture.conversations.call import Call
 from otel_agentrec.capture.conversations.messages import Reading
 from otel_agentrec.capture.conversations.story import Story
+from otel_agentrec.capture.steps import StepEvent
 from otel_agentrec.journal.draft import Envelope
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.reader import Resolver, StreamFile
@@ -79,6 +80,32 @@ def test_another_list_is_a_new_context(program: Recorded, log: SessionLog) -> No
     program.end()
     assert types(log)[2:] == ["CONTEXT_REPLACED", "AGENT_REPLY_APPENDED"]
     assert log.project() == [user("a summary"), user("two"), assistant("2")]
+
+
+def test_a_run_that_is_resumed_adds_only_what_goes_on(tmp_path: Path, log: SessionLog) -> None:
+    """It makes the calls of the recorded one again, from the first on, and they are answered as they were."""
+    history = [user("one"), assistant("1"), user("two"), assistant("2"), user("three"), assistant("3")]
+
+    def agent(turns: list[int], resumes: bool) -> None:
+        program = Recorded(tmp_path / "rec")
+        tracer = program.provider.get_tracer("an agent")
+        named = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "shop"}
+        with tracer.start_as_current_span("invoke_agent shop", attributes=named) as span:
+            run = f"{span.get_span_context().trace_id:032x}"
+            if resumes:
+                told = StepEvent("RUN_RESUMED", {"root": "r", "from": {"run": "r"}}, run=run)
+                program.processor.recorder.edge.write(told)
+            for n in turns:
+                program.call(history[: 2 * n + 1], history[2 * n + 1])
+        program.end()
+
+    agent([0, 1], resumes=False)
+    agent([0, 1, 2], resumes=True)
+    assert log.project() == history
+    assert types(log) == ["USER_MESSAGE_APPENDED", "AGENT_REPLY_APPENDED"] * 3
+    agent([0], resumes=False)
+    assert types(log)[6:] == ["CONTEXT_REPLACED", "AGENT_REPLY_APPENDED"], "any other run that begins anew has said so"
+    assert log.project() == history[:2]
 
 
 def test_a_window_that_slides_costs_no_messages(tmp_path: Path) -> None:

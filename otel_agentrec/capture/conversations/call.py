@@ -26,7 +26,8 @@ class Call:
 
     ``agent``: the path of agents that made it, None where no agent is known; ``ended``: ms since the epoch; ``asked`` and
     ``reply``: pieces, the leading system messages left out, which stand in the ``header``; ``content`` gives the payload of
-    a piece's event, ``replaced`` that of a CONTEXT_REPLACED.
+    a piece's event, ``replaced`` that of a CONTEXT_REPLACED; ``resumes``: its run goes on with a recorded one, and makes the
+    calls of that one again.
     """
 
     session: str | None
@@ -42,6 +43,7 @@ class Call:
     content: Content
     answer: Content
     replaced: Json = field(repr=False)
+    resumes: bool = False
 
 
 @dataclass(slots=True)

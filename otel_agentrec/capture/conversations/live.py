@@ -96,6 +96,8 @@ class SessionTeller:
         self._held: deque[Told] = deque(maxlen=MAX_HELD)
         self._waiting: OrderedDict[str, list[Call]] = OrderedDict()
         self._answered: OrderedDict[tuple[str, str], Answered] = OrderedDict()
+        self._resuming: set[str | None] = set()
+        """Runs that go on with a recorded one."""
 
     def after_fork(self) -> None:
         self._work.after_fork()
@@ -103,6 +105,8 @@ class SessionTeller:
 
     def feed(self, event: StepEvent, at: SealedAt) -> None:
         """Take an event that was written. Only events of traces that name a session cost more than a look."""
+        if event.type == "RUN_RESUMED":  # before any call of that run has ended
+            self._resuming.add(event.run)
         if event.type not in _WANTED:
             return
         told = StepEvent(
@@ -198,6 +202,7 @@ class SessionTeller:
             call = call_of(view, s, session, self.book.reading)
             if call is None:
                 return
+            call.resumes = view.run(s) in self._resuming
             if session is not None:
                 self.book.tell(call)
                 return

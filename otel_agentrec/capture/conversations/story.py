@@ -133,7 +133,7 @@ class Story:
         is_told = not self._spans.isdisjoint(call.spans)
         ended = call.ended if call.ended is not None else lane.last
         if not extends:
-            is_behind = lane.keys[: len(whole)] == whole and (is_told or ended < lane.last)
+            is_behind = lane.keys[: len(whole)] == whole and (is_told or call.resumes or ended < lane.last)
             if is_behind or is_told:
                 return None
         draft = _Draft(self, call, name, lane)
