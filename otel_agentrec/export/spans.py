@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
@@ -30,6 +30,9 @@ ENDS = {"RUN_ENDED": Kind.AGENT, "HANDOFF_ENDED": Kind.AGENT, "STEP_ENDED": Kind
 STARTS = {"RUN_STARTED": Kind.AGENT, "HANDOFF_STARTED": Kind.AGENT, "STEP_STARTED": Kind.STEP, "NODE_STARTED": None}
 NODES = ("NODE_RECORDED", "NODE_INTERRUPTED")
 WHY_INTERRUPTED = "agentrec.interrupted"
+ANSWERED_FROM = "agentrec.answered_from"
+PAID = ("gen_ai.usage.", "llm.token_count.", "llm.cost.")
+"""How names of attributes begin that viewers take tokens and costs from."""
 NO_PROVIDER: dict[str, Json] = {"resource": {"service.name": "unknown_service:python"}}
 """As the SDK names a service that nobody named. Jaeger wants a name."""
 REMEMBERED = 32
@@ -38,7 +41,8 @@ REMEMBERED = 32
 
 class Exported:
     """The spans of a recording, one for each step that ended, or was interrupted and did not end later: so too those that were
-    open when their process died, which have the stamp of their start and end with the last event of their stream.
+    open when their process died, which have the stamp of their start and end with the last event of their stream. A call
+    that was answered from a recording says so, and cost nothing.
 
     A call's leading span tells all that is known of the call, also what log records and the wire told; a span that was
     merged into it tells what it told itself. Events that name no span (records of the seeds' own files) give none.
@@ -123,7 +127,8 @@ class Exported:
         if not is_wanted:
             return None
         provider = pointed.payload(record.get("provider"), resolver) or pointed.any_provider(resolver)
-        return _made(event, facts, header, provider, session, below, cut_off_ms)
+        told = _Told(facts, header, provider, session, below, leading.answered_from if leading is not None else None)
+        return _made(event, told, cut_off_ms)
 
 
 class _Pointed:
@@ -161,15 +166,20 @@ def _kind_of(event: Event, record: Mapping[str, Json]) -> str:
     return ENDS.get(event.type) or STARTS.get(event.type) or str(record.get("type") or Kind.STEP)
 
 
-def _made(
-    event: Event,
-    facts: Mapping[str, Json],
-    header: Mapping[str, Json],
-    provider: Mapping[str, Json],
-    session: str | None,
-    below: tuple[Json, Json],
-    cut_off_ms: int | None,
-) -> ReadableSpan | None:
+class _Told(NamedTuple):
+    """What is known of a step. ``below``: what its agent was asked and answered; ``answered``: the recording that it was
+    answered from."""
+
+    facts: Mapping[str, Json]
+    header: Mapping[str, Json]
+    provider: Mapping[str, Json]
+    session: str | None
+    below: tuple[Json, Json]
+    answered: Mapping[str, Json] | None
+
+
+def _made(event: Event, told: _Told, cut_off_ms: int | None) -> ReadableSpan | None:
+    facts, session = told.facts, told.session
     where, record = where_of(event), record_of(event)
     kind = _kind_of(event, record)
     try:
@@ -180,8 +190,13 @@ def _made(
     is_interrupted = event.type == "NODE_INTERRUPTED" or cut_off_ms is not None
     start = _ns(record.get("startedAt")) or event.ts * 1_000_000
     end = _ns(record.get("endedAt")) or max(start, (cut_off_ms or event.ts) * 1_000_000)
-    attributes = attributes_of(kind, facts, header, session)
-    attributes.update(shown_values(kind, facts, attributes, below))
+    attributes = attributes_of(kind, facts, told.header, session)
+    attributes.update(shown_values(kind, facts, attributes, told.below))
+    if told.answered is not None:
+        attributes = {k: v for k, v in attributes.items() if not k.startswith(PAID)}
+        if kind == Kind.MODEL:  # else some viewers would count the tokens themselves
+            attributes.update({"gen_ai.usage.input_tokens": 0, "gen_ai.usage.output_tokens": 0})
+        attributes[ANSWERED_FROM] = str(told.answered.get("run") or next(iter(told.answered), "a recording"))
     if parent is None:  # on every span it would make Langfuse write the trace again and again
         attributes.update({k: v for k, v in (("session.id", session), ("user.id", facts.get("userId"))) if v})
     if event.run is not None:
@@ -191,7 +206,7 @@ def _made(
         attributes[WHY_INTERRUPTED] = str(why or "interrupted")
     record_id = record_id_of_span(where.trace, where.span)
     attributes.update(Stamp(record_id, event.stream, event.seq, event.hash, event.prev_hash).attributes())
-    resource = provider.get("resource")
+    resource = told.provider.get("resource")
     resource = resource if isinstance(resource, Mapping) else {}
     return ReadableSpan(
         name=str(record.get("name") or kind.lower()),

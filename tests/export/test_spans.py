@@ -11,7 +11,17 @@ import pytest
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 
-from otel_agentrec import AgentPrompt, agent_run, configure, ingest, read_nodes, verify
+from otel_agentrec import (
+    AgentModelResult,
+    AgentPrompt,
+    ResumableModelClient,
+    ResumeCache,
+    agent_run,
+    configure,
+    ingest,
+    read_nodes,
+    verify,
+)
 from otel_agentrec.export.spans import Exported
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.journal.stamps import stamp_of
@@ -200,3 +210,25 @@ def test_what_is_sent_after_an_interruption_is_what_would_have_been_sent(tmp_pat
     for stream, position in whole:
         rest = {key: span for key, span in whole.items() if key[1] > position}
         assert placed(tmp_path / "rec", {stream: position}) == rest
+
+
+def test_a_call_that_was_answered_from_a_recording_says_so_and_cost_nothing(tmp_path: Path) -> None:
+    class Model:
+        def create(self, prompt: AgentPrompt) -> AgentModelResult:
+            return AgentModelResult("42", {"usage": {"input_tokens": 7, "output_tokens": 3}})
+
+        create_stream: Any = None
+
+    client = ResumableModelClient(Model(), ResumeCache())
+    asked = AgentPrompt("m", [{"role": "user", "content": "6 * 7?"}])
+    with configure(tmp_path / "rec"), agent_run("sums") as run:
+        for _ in range(2):
+            with run.step() as step, step.model_call(asked) as call:
+                call.response(client.create(asked))
+    told = [span["attributes"] for span in placed(tmp_path / "rec").values()]
+    models = [one for one in told if one["gen_ai.operation.name"] == "chat"]
+    assert [
+        (one.get("agentrec.answered_from"), one["gen_ai.usage.input_tokens"], one["gen_ai.usage.output_tokens"])
+        for one in models
+    ] == [(None, 7, 3), ("cache", 0, 0)]
+    assert models[0]["gen_ai.output.messages"] == models[1]["gen_ai.output.messages"]
