@@ -38,6 +38,11 @@ def charge(order: str) -> str:
     return f"r-{order}"
 
 
+def heard(piece: str) -> str:
+    print("piece", repr(piece))
+    return piece
+
+
 async def openai_agents() -> str:
     from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool
     from openai import AsyncOpenAI
@@ -48,7 +53,7 @@ async def openai_agents() -> str:
         result = Runner.run_streamed(agent, TASK)
         async for event in result.stream_events():
             if event.type == "raw_response_event":
-                print("event", event.data.type)
+                print("event", event.data.type, repr(getattr(event.data, "delta", None)))
         return str(result.final_output)
     return str((await Runner.run(agent, TASK)).final_output)
 
@@ -60,7 +65,7 @@ async def pydantic_ai() -> str:
     agent = Agent("openai-chat:gpt-5-mini", name="shop", tools=[charge])
     if "stream" in WORDS:
         async with agent.run_stream(TASK) as streamed:
-            return "".join([piece async for piece in streamed.stream_text(delta=True)])
+            return "".join([heard(piece) async for piece in streamed.stream_text(delta=True, debounce_by=None)])
     return str((await agent.run(TASK)).output)
 
 
@@ -74,7 +79,7 @@ async def langgraph() -> str:
         text = ""
         async for piece, _ in agent.astream(asked, stream_mode="messages"):
             if piece.type == "AIMessageChunk":
-                text += str(piece.content)
+                text += heard(str(piece.content))
         return text
     return str((await agent.ainvoke(asked))["messages"][-1].content)
 

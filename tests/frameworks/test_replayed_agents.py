@@ -1,4 +1,7 @@
-"""Agents of frameworks, recorded once and replayed in a namespace without a network: the same output, no effect."""
+"""Agents of frameworks, recorded once and replayed in a namespace without a network: the same output, no effect.
+
+What is streamed is printed piece by piece, so equal output is the same pieces in the same order.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ def test_it_is_the_same_without_a_network(tmp_path: Path, framework: str, words:
         it.launcher, it.program = python, [python, str(PROGRAM)]
         recorded = it.start()
         assert recorded.stdout.endswith(f"{ANSWER}\n")
+        assert not words or len(recorded.stdout.splitlines()) > len(ANSWER.split()), "it comes in pieces"
         url = it.model.base_url
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "OPENAI_"))}
     environ = {

@@ -27,9 +27,9 @@ def mutations(body: dict[str, Json], kept: Collection[str]) -> Iterator[tuple[Pl
 
 
 def names_it(at: Place, path: str) -> bool:
-    """Whether a divergence at ``path`` tells of the mutation at a place: there, around it, or inside of it."""
-    exact, around = path_text(at), path_text(at[:-1]) if len(at) > 1 else "$"
-    return path in (exact, around) or path.startswith((f"{exact}.", f"{exact}["))
+    """Whether a divergence at ``path`` tells of the mutation at a place: there, or inside of it."""
+    exact = path_text(at)
+    return path == exact or path.startswith((f"{exact}.", f"{exact}["))
 
 
 def _news(value: Json) -> list[Json]:
