@@ -26,13 +26,15 @@ _OWN = "gcp.vertex.agent."
 _CALL, _MERGED = "call_llm", "execute_tool (merged)"
 _LISTS = (list, tuple)
 _NOTHING = (None, "", "{}", "<not serializable>", "<not specified>", "N/A")
+_NOT_GIVEN = ("<not specified>", '{"result": "<not specified>"}')
+"""Call id and result of a tool that raised."""
 
 
 def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     """What a span of ADK is, and its facts; None for a span of another scope."""
     if span.scope != SCOPE:
         return None
-    rest = dict(span.attributes)
+    rest = {key: value for key, value in span.attributes.items() if value not in _NOT_GIVEN}
     asked, said, arguments, result = (
         rest.pop(_OWN + name, None) for name in ("llm_request", "llm_response", "tool_call_args", "tool_response")
     )
@@ -44,6 +46,8 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
         return None
     kind, facts = reading
     facts.dialect = NAME
+    if facts.provider == SCOPE:
+        facts.provider = None  # it names itself
     facts.session_id = facts.session_id or session
     left = facts.attributes or {}
     if span.name == _MERGED:

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from otel_agentrec.capture.dialects import google_adk
+from otel_agentrec.journal.facts import Kind
+
+from .frameworks import reading
 
 
 def text(*parts: str) -> dict[str, Any]:
@@ -37,3 +40,25 @@ CALL = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name":
 )
 def test_a_streamed_answer_is_told_once(told: list[Any], kept: list[Any]) -> None:
     assert google_adk._without_pieces(told) == kept
+
+
+def test_what_it_writes_where_a_tool_raised_is_no_id_and_no_result() -> None:
+    kind, facts = reading(
+        google_adk.SCOPE,
+        {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "f",
+            "gen_ai.tool.call.id": "<not specified>",
+            "gen_ai.tool.call.arguments": '{"a": 1}',
+            "gcp.vertex.agent.tool_response": '{"result": "<not specified>"}',
+            "error.type": "ValueError",
+        },
+    )
+    assert (kind, facts.tool_name, facts.tool_call_id, facts.result) == (Kind.TOOL, "f", None, None)
+    assert (facts.arguments, facts.status) == ('{"a": 1}', "error")
+
+
+@pytest.mark.parametrize(("told", "provider"), [("gcp.vertex.agent", None), ("openai", "openai")])
+def test_the_framework_is_no_provider(told: str, provider: str | None) -> None:
+    _, facts = reading(google_adk.SCOPE, {"gen_ai.operation.name": "generate_content", "gen_ai.system": told})
+    assert facts.provider == provider
