@@ -1,4 +1,6 @@
-"""Haystack's own tracing: ``haystack.agent.*`` with its messages as JSON.
+"""Haystack's own tracing: ``haystack.agent.*`` and ``haystack.component.*`` with messages as JSON.
+
+A model is asked by a step of an agent, or by a component of a pipeline whose class is a generator.
 
 A ChatMessage is ``{role, content: [{text} | {tool_call: {id, tool_name, arguments}} | {tool_call_result: {result, origin,
 error}} | {reasoning: {reasoning_text}}], meta: {model, finish_reason, usage}, name}``; in older versions the keys begin
@@ -32,8 +34,10 @@ KINDS: dict[str, tuple[str, str]] = {
 """Span name -> (kind, operation); any other of its spans is a step."""
 
 _LISTS = (list, tuple)
-_IN, _OUT = "haystack.agent.step.llm.input", "haystack.agent.step.llm.output"
-_TOOL = "haystack.tool."
+_COMPONENT = "haystack.component."
+_RUN, _TYPE = "haystack.component.run", "haystack.component.type"
+_GENERATOR, _OF_IMAGES = "Generator", "ImageGenerator"
+_TOOL, _TOOL_STEP = "haystack.tool.", "haystack.agent.step.tool."
 
 
 def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
@@ -41,12 +45,15 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     if not span.name.startswith("haystack.") or "gen_ai.operation.name" in span.attributes:
         return None
     kind, operation = KINDS.get(span.name, (Kind.STEP, span.name.removeprefix("haystack.")))
+    said_in = f"{span.name}."
+    if span.name == _RUN and _generates(span.attributes.get(_TYPE)):
+        kind, operation, said_in = Kind.MODEL, "chat", _COMPONENT
     rest = dict(span.attributes)
     facts = Facts(dialect=NAME, operation=operation)
     identity.take_given(rest, facts)
     if kind == Kind.MODEL:
-        _take_request(rest, facts)
-        _take_answer(rest, facts)
+        _take_request(rest, f"{said_in}input", facts)
+        _take_answer(rest, f"{said_in}output", facts)
     elif kind == Kind.TOOL:
         _take_tool(rest, facts)
     if not outcome.fail(span, facts) and facts.status is None and span.end_ns is None:
@@ -86,6 +93,11 @@ def _part(block: Json) -> Json:
     return {**{key: v for key, v in held.items() if v is not None}, "type": kind}
 
 
+def _generates(component: Json) -> bool:
+    """Whether a component of this class asks a model for text: ``OpenAIChatGenerator``, ``HuggingFaceLocalGenerator`` …"""
+    return isinstance(component, str) and component.endswith(_GENERATOR) and not component.endswith(_OF_IMAGES)
+
+
 def _listed(value: Json) -> list[Json] | None:
     if not isinstance(value, _LISTS) or not value:
         return None
@@ -93,53 +105,67 @@ def _listed(value: Json) -> list[Json] | None:
     return made if all(m is not None for m in made) else None
 
 
-def _take_request(rest: dict[str, Any], facts: Facts) -> None:
-    value = rest.get(_IN)
+def _said(role: str, text: str) -> Json:
+    return {"role": role, "parts": [messages.part(text)]}
+
+
+def _take_request(rest: dict[str, Any], key: str, facts: Facts) -> None:
+    """Generators without chat are given one text as ``prompt``; those with chat may be given one instead of messages."""
+    value = rest.get(key)
     told = loaded(value)
     held = told if isinstance(told, Mapping) else {}
-    facts.messages = _listed(held.get("messages"))
+    prompt = next((held[name] for name in ("messages", "prompt") if isinstance(held.get(name), str)), None)
+    facts.messages = _listed(held.get("messages")) if prompt is None else [_said("user", prompt)]
     if facts.messages is not None:
-        del rest[_IN]
-        left = {key: v for key, v in held.items() if key not in ("messages", "tools") and v is not None}
+        del rest[key]
+        left = {name: v for name, v in held.items() if name not in ("messages", "prompt", "tools") and v is not None}
         if left:
-            rest[_IN] = left
+            rest[key] = left
         if isinstance(held.get("tools"), _LISTS):
             facts.tools = [messages.definition(tool) for tool in held["tools"]] or None
     elif was_cut(value):
-        facts.messages = RawList(rest.pop(_IN), messages.message)
+        facts.messages = RawList(rest.pop(key), messages.message)
         facts.flags.append("input_truncated")
 
 
-def _take_answer(rest: dict[str, Any], facts: Facts) -> None:
-    value = rest.get(_OUT)
+def _take_answer(rest: dict[str, Any], key: str, facts: Facts) -> None:
+    value = rest.get(key)
     told = loaded(value)
-    replies = told.get("replies") if isinstance(told, Mapping) else None
-    output = _listed(replies)
+    told = told if isinstance(told, Mapping) else {}
+    replies, metas = told.get("replies"), told.get("meta")
+    if isinstance(replies, _LISTS) and replies and all(isinstance(reply, str) for reply in replies):
+        output: list[Json] | None = [_said("assistant", reply) for reply in replies]
+    else:
+        output = _listed(replies)
+        metas = [reply.get("meta", reply.get("_meta")) for reply in replies or ()] if output is not None else None
     if output is not None:
-        del rest[_OUT]
+        del rest[key]
         facts.output_messages, facts.calls = output, messages.calls_of(output)
-        for reply in replies or ():
-            meta = reply.get("meta", reply.get("_meta"))
+        for meta in metas if isinstance(metas, _LISTS) else ():
             if isinstance(meta, Mapping):
                 facts.response_model = facts.response_model or text(meta.get("model"))
                 reason = text(meta.get("finish_reason"))
                 facts.finish_reasons = facts.finish_reasons or ([reason] if reason else None)
                 tokens.take_usage(meta.get("usage"), facts)
     elif was_cut(value):
-        facts.output_messages = RawList(rest.pop(_OUT), messages.message)
+        facts.output_messages = RawList(rest.pop(key), messages.message)
         facts.flags.append("output_truncated")
 
 
 def _take_tool(rest: dict[str, Any], facts: Facts) -> None:
     facts.tool_name = text(rest.pop(f"{_TOOL}name", None))
-    facts.arguments, facts.result = rest.pop(f"{_TOOL}input", None), rest.pop(f"{_TOOL}output", None)
+    for start in (_TOOL_STEP, _TOOL):
+        facts.arguments = rest.pop(f"{start}input", facts.arguments)
+        facts.result = rest.pop(f"{start}output", facts.result)
     if was_cut(facts.arguments):
         facts.flags.append("input_truncated")
     if was_cut(facts.result):
         facts.flags.append("output_truncated")
     if rest.get(f"{_TOOL}error") in (True, "true", "True"):
         del rest[f"{_TOOL}error"]
-        facts.status, facts.error_message = "error", text(facts.result)
+        told = loaded(facts.result)
+        message = told.get("error") if isinstance(told, Mapping) and len(told) == 1 else facts.result
+        facts.status, facts.error_message = "error", text(message)
 
 
 DIALECT = Dialect(
@@ -148,6 +174,6 @@ DIALECT = Dialect(
     scopes=("haystack",),
     key_prefixes=("haystack.",),
     span_names=tuple(KINDS),
-    versions="the documented attributes of haystack-ai 3.4 with opentelemetry-haystack 2.0",
+    versions="haystack-ai 3.4 with opentelemetry-haystack 2.0",
     unknown="the requested model, the provider; sessions; call ids of tools; retries",
 )

@@ -23,8 +23,10 @@ def test_the_name_decides(name: str, expected: tuple[str, str]) -> None:
     assert (kind, told.operation) == expected
 
 
+META = {"model": "m-2", "finish_reason": "stop", "usage": {"prompt_tokens": 9, "completion_tokens": 3}}
+
+
 def test_a_model_call() -> None:
-    meta = {"model": "m-2", "finish_reason": "stop", "usage": {"prompt_tokens": 9, "completion_tokens": 3}}
     told = facts(
         "haystack.agent.step.llm",
         {
@@ -32,7 +34,7 @@ def test_a_model_call() -> None:
                 {"messages": [{"role": "user", "content": [{"text": "hi"}], "meta": {}}], "tools": [{"name": "f"}]}
             ),
             "haystack.agent.step.llm.output": text(
-                {"replies": [{"role": "assistant", "content": [{"text": "hello"}], "meta": meta}]}
+                {"replies": [{"role": "assistant", "content": [{"text": "hello"}], "meta": META}]}
             ),
         },
     )
@@ -40,6 +42,37 @@ def test_a_model_call() -> None:
     assert (told.response_model, told.finish_reasons) == ("m-2", ["stop"])
     assert (told.input_tokens, told.output_tokens, told.tools) == (9, 3, [{"name": "f"}])
     assert told.attributes is None
+
+
+@pytest.mark.parametrize(
+    ("component", "asked", "replies", "metas"),
+    [
+        ("OpenAIChatGenerator", {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, None, None),
+        ("AnthropicChatGenerator", {"messages": "hi", "tools": None}, None, None),
+        ("OpenAIGenerator", {"prompt": "hi", "generation_kwargs": None}, ["hello"], [META]),
+    ],
+)
+def test_a_model_call_of_a_pipeline(component: str, asked: Any, replies: Any, metas: Any) -> None:
+    replies = replies or [{"role": "assistant", "content": [{"text": "hello"}], "meta": META}]
+    kind, told = reading(
+        "haystack",
+        {
+            "haystack.component.name": "llm",
+            "haystack.component.type": component,
+            "haystack.component.input": text(asked),
+            "haystack.component.output": text({"replies": replies, "meta": metas}),
+        },
+        name="haystack.component.run",
+    )
+    assert (kind, told.messages, told.output_messages, told.calls) == (Kind.MODEL, [HI], [HELLO], [])
+    assert (told.response_model, told.finish_reasons, told.input_tokens, told.output_tokens) == ("m-2", ["stop"], 9, 3)
+    assert told.attributes == {"haystack.component.name": "llm", "haystack.component.type": component}
+
+
+@pytest.mark.parametrize("component", ["PromptBuilder", "OpenAIImageGenerator", "Agent", None, 7])
+def test_other_components_are_steps(component: Any) -> None:
+    kind, told = reading("haystack", {"haystack.component.type": component}, name="haystack.component.run")
+    assert (kind, told.operation) == (Kind.STEP, "component.run")
 
 
 @pytest.mark.parametrize(
@@ -67,11 +100,12 @@ def test_what_is_no_message(value: Any) -> None:
     assert haystack.message(value) is None
 
 
-def test_a_tool_tells_its_failure_only_itself() -> None:
+@pytest.mark.parametrize("start", ["haystack.agent.step.tool.", "haystack.tool."])
+def test_a_tool_tells_its_failure_only_itself(start: str) -> None:
     told = facts(
-        "haystack.agent.step.tool",
-        {"haystack.tool.name": "f", "haystack.tool.input": '{"a":1}', "haystack.tool.output": "no ✗"},
+        "haystack.agent.step.tool", {"haystack.tool.name": "f", f"{start}input": '{"a":1}', f"{start}output": "no ✗"}
     )
     assert (told.tool_name, told.arguments, told.result, told.status) == ("f", '{"a":1}', "no ✗", None)
-    told = facts("haystack.agent.step.tool", {"haystack.tool.output": "no ✗", "haystack.tool.error": True})
-    assert (told.status, told.error_message, told.attributes) == ("error", "no ✗", None)
+    for output in ("no ✗", '{"error": "no ✗"}'):
+        told = facts("haystack.agent.step.tool", {f"{start}output": output, "haystack.tool.error": True})
+        assert (told.status, told.error_message, told.attributes) == ("error", "no ✗", None)
