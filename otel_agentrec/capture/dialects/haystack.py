@@ -4,7 +4,7 @@ A model is asked by a step of an agent, or by a component of a pipeline whose cl
 
 A ChatMessage is ``{role, content: [{text} | {tool_call: {id, tool_name, arguments}} | {tool_call_result: {result, origin,
 error}} | {reasoning: {reasoning_text}}], meta: {model, finish_reason, usage}, name}``; in older versions the keys begin
-with ``_``.
+with ``_``. What is no JSON, such as the request of a stream with its callback, is told as Python prints it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from otel_agentrec.capture.dialects import identity, messages, outcome, tokens
+from otel_agentrec.capture.dialects import identity, messages, outcome, pythonrepr, tokens
 from otel_agentrec.capture.dialects.dialect import Dialect, Reading
 from otel_agentrec.capture.dialects.values import loaded, text, was_cut
 from otel_agentrec.capture.spans import LogView, SpanView
@@ -37,6 +37,9 @@ _LISTS = (list, tuple)
 _COMPONENT = "haystack.component."
 _RUN, _TYPE = "haystack.component.run", "haystack.component.type"
 _GENERATOR, _OF_IMAGES = "Generator", "ImageGenerator"
+_PRINTED = {"tool_call": "tool_name", "tool_call_result": "origin", "reasoning": "reasoning_text"}
+"""Block -> a key that only it has; printed, a block has no name."""
+_OF_TOOL = ("name", "description", "parameters")
 _TOOL, _TOOL_STEP = "haystack.tool.", "haystack.agent.step.tool."
 
 
@@ -75,6 +78,8 @@ def message(value: Json) -> Json:
 
 
 def _part(block: Json) -> Json:
+    if isinstance(block, Mapping) and len(block) > 1:
+        block = next(({kind: block} for kind, key in _PRINTED.items() if key in block), block)
     if not isinstance(block, Mapping) or len(block) != 1:
         return messages.part(block)
     kind, held = next(iter(block.items()))
@@ -91,6 +96,17 @@ def _part(block: Json) -> Json:
     if kind == "reasoning" and isinstance(held.get("reasoning_text"), str):
         return {"type": "reasoning", "content": held["reasoning_text"]}
     return {**{key: v for key, v in held.items() if v is not None}, "type": kind}
+
+
+def _printed(value: Json) -> Mapping[str, Json] | None:
+    """A dict that stands as Python prints it."""
+    if not isinstance(value, str) or not value.startswith("{'"):
+        return None
+    try:
+        told = pythonrepr.parse(value)
+    except ValueError:
+        return None
+    return told if isinstance(told, Mapping) else None
 
 
 def _generates(component: Json) -> bool:
@@ -113,7 +129,8 @@ def _take_request(rest: dict[str, Any], key: str, facts: Facts) -> None:
     """Generators without chat are given one text as ``prompt``; those with chat may be given one instead of messages."""
     value = rest.get(key)
     told = loaded(value)
-    held = told if isinstance(told, Mapping) else {}
+    printed = _printed(told)
+    held = told if isinstance(told, Mapping) else printed or {}
     prompt = next((held[name] for name in ("messages", "prompt") if isinstance(held.get(name), str)), None)
     facts.messages = _listed(held.get("messages")) if prompt is None else [_said("user", prompt)]
     if facts.messages is not None:
@@ -121,8 +138,11 @@ def _take_request(rest: dict[str, Any], key: str, facts: Facts) -> None:
         left = {name: v for name, v in held.items() if name not in ("messages", "prompt", "tools") and v is not None}
         if left:
             rest[key] = left
-        if isinstance(held.get("tools"), _LISTS):
-            facts.tools = [messages.definition(tool) for tool in held["tools"]] or None
+        tools = held.get("tools")
+        if isinstance(tools, _LISTS):
+            if printed is not None:  # with the functions themselves
+                tools = [{k: tool[k] for k in _OF_TOOL if k in tool} for tool in tools if isinstance(tool, Mapping)]
+            facts.tools = [messages.definition(tool) for tool in tools] or None
     elif was_cut(value):
         facts.messages = RawList(rest.pop(key), messages.message)
         facts.flags.append("input_truncated")

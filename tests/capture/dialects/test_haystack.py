@@ -69,6 +69,29 @@ def test_a_model_call_of_a_pipeline(component: str, asked: Any, replies: Any, me
     assert told.attributes == {"haystack.component.name": "llm", "haystack.component.type": component}
 
 
+PRINTED = """{'messages': [ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='hi')], _name=None, _meta={}), \
+ChatMessage(_role=<ChatRole.ASSISTANT: 'assistant'>, _content=[ReasoningContent(reasoning_text='hm', extra={}), \
+ToolCall(tool_name='f', arguments={'a': 1}, id='c1', extra=None)], _name=None, _meta={}), \
+ChatMessage(_role=<ChatRole.TOOL: 'tool'>, _content=[ToolCallResult(result='one', origin=ToolCall(tool_name='f', \
+arguments={'a': 1}, id='c1', extra=None), error=False)], _name=None, _meta={})], \
+'streaming_callback': <function show at 0x7f7e214ff100>, \
+'tools': [Tool(name='f', description='d', parameters={'type': 'object'}, function=<function f at 0x7f7e3316f4c0>)]}"""
+
+
+def test_the_request_of_a_stream_is_told_as_python_prints_it() -> None:
+    told = facts("haystack.agent.step.llm", {"haystack.agent.step.llm.input": PRINTED})
+    call = {"type": "tool_call", "id": "c1", "name": "f", "arguments": {"a": 1}}
+    assert told.messages == [
+        HI,
+        {"role": "assistant", "parts": [{"type": "reasoning", "content": "hm"}, call]},
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "name": "f", "response": "one"}]},
+    ]
+    assert told.tools == [{"name": "f", "description": "d", "parameters": {"type": "object"}}]
+    assert told.flags == []
+    cut = facts("haystack.agent.step.llm", {"haystack.agent.step.llm.input": PRINTED[:-9]})
+    assert (cut.messages, cut.attributes) == (None, {"haystack.agent.step.llm.input": PRINTED[:-9]})
+
+
 @pytest.mark.parametrize("component", ["PromptBuilder", "OpenAIImageGenerator", "Agent", None, 7])
 def test_other_components_are_steps(component: Any) -> None:
     kind, told = reading("haystack", {"haystack.component.type": component}, name="haystack.component.run")
