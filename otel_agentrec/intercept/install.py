@@ -15,6 +15,7 @@ from typing import Any
 
 from otel_agentrec.capture.guard import PROCESS, log
 from otel_agentrec.intercept.endpoints import add_paths
+from otel_agentrec.intercept.inuse import is_in_use
 from otel_agentrec.intercept.patching import Patch, Patched
 
 __all__ = ["coverage", "covered_tools", "install", "is_installed", "register", "uninstall"]
@@ -101,9 +102,10 @@ def coverage() -> list[dict[str, Any]]:
 
 
 def covered_tools() -> list[str]:
-    """The frameworks of this process whose tool calls are intercepted: imported, and hooked."""
-    done = [point.patched for point in _POINTS if point.level == "tool" and point.patched is not None]
-    return list(dict.fromkeys(patched.library for patched in done if patched.covered))
+    """The frameworks of this process whose tool calls are intercepted: used by the program, and hooked."""
+    done = [(point.patched, point.module) for point in _POINTS if point.level == "tool"]
+    hooked = [(patched, module) for patched, module in done if patched is not None and patched.covered]
+    return list(dict.fromkeys(patched.library for patched, module in hooked if is_in_use(module)))
 
 
 def _register_own() -> None:

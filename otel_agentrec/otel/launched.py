@@ -54,6 +54,7 @@ def start(is_the_command: bool) -> None:
 
 def _resume(settings: Settings, is_the_command: bool) -> None:
     # only here: a program that is merely recorded starts sooner without them
+    from otel_agentrec.intercept.inuse import program_begins
     from otel_agentrec.resume.attempt import Attempt, attempt_at
     from otel_agentrec.resume.program import Program
     from otel_agentrec.resume.resumed_run import ResumedModels, ResumedRun
@@ -68,6 +69,7 @@ def _resume(settings: Settings, is_the_command: bool) -> None:
         )
 
     assert settings.resume is not None
+    program_begins()
     try:
         attempt = attempt_at(settings.resume, settings.resume_run, rerun_processes=settings.rerun_processes)
         if not attempt.may_be_here:

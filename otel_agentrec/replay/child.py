@@ -14,6 +14,7 @@ from otel_agentrec.capture.recorders import recorder_in_use
 from otel_agentrec.errors import AgentRecError, RunStopped
 from otel_agentrec.intercept.active import ACTIVE
 from otel_agentrec.intercept.install import install
+from otel_agentrec.intercept.inuse import program_begins
 from otel_agentrec.intercept.sockets import forbid_sockets
 from otel_agentrec.intercept.sockets import report as guard_report
 from otel_agentrec.replay.answering import Replay
@@ -62,6 +63,7 @@ def _replay(order: Order) -> None:
     )
     replay.on_stop.append(process.stopped)
     install(Settings.load().wire_paths)
+    program_begins()
     ACTIVE.models, ACTIVE.tools = replay.models, replay.tools
     ACTIVE.forbid_unknown, ACTIVE.allowed_hosts = True, frozenset(order.allow_hosts)
     ACTIVE.refused = replay.stop

@@ -49,6 +49,8 @@ class Shop:
     words: list[str] = field(default_factory=list)
     program: list[str] = field(default_factory=lambda: [sys.executable, str(PROGRAM)])
     launcher: str = sys.executable
+    beside: list[str] = field(default_factory=list)
+    """Further directories of modules."""
 
     @property
     def recording(self) -> Path:
@@ -66,7 +68,7 @@ class Shop:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "OPENAI_"))}
         environ = {
             **kept,
-            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *self.beside]),
             "OPENAI_BASE_URL": self.model.base_url,
             "OPENAI_API_KEY": "none",
             "OTEL_METRICS_EXPORTER": "none",

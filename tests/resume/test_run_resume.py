@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from otel_agentrec.cli.app import app
 from otel_agentrec.demo.script import Turn, When
 from otel_agentrec.demo.server import ScriptedServer
 from otel_agentrec.errors import UsageError
-from otel_agentrec.journal.reader import Recording
+from otel_agentrec.journal.reader import Recording, read_events
 from otel_agentrec.nodes.fold import fold
 from otel_agentrec.nodes.read import read_nodes
 
@@ -105,16 +108,41 @@ def test_a_clock_in_the_prompt_is_a_divergence_and_says_where(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_tool_that_nobody_intercepts_is_not_asked_for_again(tmp_path: Path) -> None:
+    done = dict.fromkeys(CALLS[:6], 1)
     with shop(tmp_path, "bare") as it:
-        it.start("done:s2b")
+        it.start(f"done:{CALLS[5]}")
         stopped = it.resume()
         assert stopped.returncode == 2
         assert "charge" in stopped.stderr
         assert "--rerun-tools charge" in stopped.stderr
-        assert it.effects() == {"s1": 1, "s2a": 1, "s2b": 1}
-        done = it.resume("--rerun-tools", "charge")
-        assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n"), done.stderr
-        assert it.effects() == EACH_ONCE | {"s1": 2, "s2a": 2, "s2b": 2}, "as it was allowed"
+        assert it.effects() == done
+        allowed = it.resume("--rerun-tools", "charge")
+        assert (allowed.returncode, allowed.stdout) == (0, f"{ANSWER}\n"), allowed.stderr
+        assert it.effects() == EACH_ONCE | dict.fromkeys(done, 2), "as it was allowed"
+
+
+@pytest.mark.slow
+def test_a_framework_that_only_an_instrumentation_has_imported_runs_no_tool_of_the_program(tmp_path: Path) -> None:
+    there = tmp_path / "site"
+    (there / "mcp" / "client").mkdir(parents=True)
+    for package in ("mcp", "mcp/client"):
+        (there / package / "__init__.py").touch()
+    session = "class ClientSession:\n    async def call_tool(self, name, arguments=None): ...\n"
+    (there / "mcp" / "client" / "session.py").write_text(session)
+    (there / "sitecustomize.py").write_text("import mcp.client.session\n")  # as instrumentations do, before the program
+    with shop(tmp_path, "bare") as it:
+        it.beside = [str(there)]
+        it.start(f"done:{CALLS[5]}")
+        hooked = [row for e in read_events(it.recording) if e.type == "COVERAGE" for row in e.payload["points"]]
+        assert [row["covered"] for row in hooked if row["library"] == "mcp"] == [True]
+        stopped = it.resume()
+        assert (stopped.returncode, it.effects()) == (2, dict.fromkeys(CALLS[:6], 1)), stopped.stderr
+        replay = [sys.executable, "-m", "otel_agentrec", "replay", str(it.recording), "--", *it.program]
+        environ = {**os.environ, "OPENAI_BASE_URL": it.model.base_url, "OPENAI_API_KEY": "none"}
+        environ["PYTHONPATH"] = os.pathsep.join([*sys.path, str(there)])
+        argv = [*replay, str(tmp_path / "effects"), "never", "bare"]
+        done = subprocess.run(argv, env=environ, capture_output=True, timeout=120)
+        assert (done.returncode, it.effects()) == (125, dict.fromkeys(CALLS[:6], 1)), done.stderr
 
 
 @pytest.mark.slow
