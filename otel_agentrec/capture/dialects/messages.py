@@ -52,6 +52,8 @@ def message(value: Json) -> Json:
     parts = out.get("parts")
     if isinstance(parts, _LISTS):
         out["parts"] = [part(p) for p in parts]
+        if "tool_calls" in out or "tool_call_id" in out:
+            _take_in(out)
     elif "parts" not in out and any(key in out for key in _CHAT):
         out = _chat_message(out)
     return out
@@ -320,6 +322,18 @@ def _chat_message(out: dict[str, Json]) -> dict[str, Json]:
     calls = calls if isinstance(calls, _LISTS) else [single]
     parts.extend(_tool_call({k: v for k, v in c.items() if v is not None}) for c in calls if isinstance(c, Mapping))
     return {**out, "parts": parts}
+
+
+def _take_in(out: dict[str, Json]) -> None:
+    """LiteLLM has parts, and calls of tools and the id of the one that is answered beside them, as a chat API has."""
+    parts, calls = out["parts"], out.get("tool_calls")
+    if isinstance(calls, _LISTS) and all(isinstance(c, _MAPPINGS) for c in calls):
+        del out["tool_calls"]
+        out["parts"] = [*parts, *(_tool_call({k: v for k, v in c.items() if v is not None}) for c in calls)]
+    elif isinstance(out.get("tool_call_id"), str):
+        only = parts[0] if len(parts) == 1 and parts[0].keys() == {"type", "content"} else None
+        told = only["content"] if only is not None and only["type"] == "text" else parts
+        out["parts"] = [{"type": "tool_call_response", "id": out.pop("tool_call_id"), "response": told}]
 
 
 def _rename(out: dict[str, Json], old: str, new: str) -> None:
