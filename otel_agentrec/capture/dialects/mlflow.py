@@ -1,6 +1,7 @@
 """MLflow's tracing: ``mlflow.spanType``, ``mlflow.spanInputs``, ``mlflow.spanOutputs``. Every value is JSON, texts are quoted.
 
-A model call is asked and answered in the provider's own form.
+A model call is asked and answered in the provider's own form. Each piece of a stream is an event, too; the answer that MLflow
+makes of them lacks calls of tools.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from otel_agentrec.capture.dialects.values import loaded, text, was_cut
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.journal.facts import Facts, Kind, RawList
 from otel_agentrec.journal.jsontext import parse
+from otel_agentrec.nodes.answers import merge_pieces
 
 __all__ = ["DIALECT"]
 
@@ -35,6 +37,7 @@ KINDS: dict[str, tuple[str, str]] = {
 
 _TYPE, _IN, _OUT = "mlflow.spanType", "mlflow.spanInputs", "mlflow.spanOutputs"
 _USAGE = "mlflow.chat.tokenUsage"
+_CHUNK, _PIECE = "mlflow.chunk.item.", "mlflow.chunk.value"
 
 
 def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
@@ -50,6 +53,7 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
     identity.take_given(rest, facts)
     facts.session_id = _told(rest.pop("mlflow.trace.session", None))
     facts.user_id = facts.user_id or _told(rest.pop("mlflow.trace.user", None))
+    chunks: list[str] = []
     value, result = rest.get(_IN), rest.get(_OUT)
     if was_cut(value):
         facts.flags.append("input_truncated")
@@ -57,6 +61,7 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
         facts.flags.append("output_truncated")
     if kind == Kind.MODEL:
         _take_model(rest, facts)
+        chunks = _take_chunks(span, facts)
     elif kind == Kind.TOOL:
         facts.tool_name = span.name or None
         facts.arguments, facts.result = rest.pop(_IN, None), rest.pop(_OUT, None)
@@ -64,7 +69,7 @@ def read(span: SpanView, logs: Sequence[LogView] = ()) -> Reading | None:
         facts.agent_name = span.name or None
     if not outcome.fail(span, facts) and span.end_ns is None:
         facts.status = "partial" if facts.output_messages else None
-    outcome.keep(span, rest, facts)
+    outcome.keep(span, rest, facts, ("exception", *chunks))
     return kind, facts
 
 
@@ -92,6 +97,22 @@ def _take_model(rest: dict[str, Any], facts: Facts) -> None:
         del rest[_USAGE]
 
 
+def _take_chunks(span: SpanView, facts: Facts) -> list[str]:
+    """The calls of a streamed answer. -> the names of the events that were read; none where pieces are missing."""
+    pieces = {e.name: loaded(e.attributes.get(_PIECE)) for e in span.events if e.name.startswith(_CHUNK)}
+    if not pieces or facts.calls or span.dropped.events:
+        return []
+    merged = merge_pieces(list(pieces.values()))
+    said = raw.said(merged) if merged is not None else None
+    calls = messages.calls_of(said.messages) if said is not None else []
+    if said is None or not calls:
+        return []
+    facts.output_messages, facts.calls, facts.output_raw = said.messages, calls, said.raw
+    facts.finish_reasons = said.finish_reasons or facts.finish_reasons
+    facts.response_id, facts.response_model = said.response_id or facts.response_id, said.model or facts.response_model
+    return list(pieces)
+
+
 def _told(value: Json) -> str | None:
     """A text, with or without the quotes of JSON."""
     if isinstance(value, str) and value[:1] == '"':
@@ -107,6 +128,6 @@ DIALECT = Dialect(
     read=read,
     scopes=("mlflow.",),
     key_prefixes=("mlflow.span",),
-    versions="the documented attributes of mlflow-tracing 3.17",
+    versions="mlflow-tracing 3.17",
     unknown="call ids of tools; sessions and users (MLflow keeps them beside the trace); retries",
 )

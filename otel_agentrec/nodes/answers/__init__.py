@@ -17,7 +17,7 @@ from otel_agentrec.nodes.answers.decoding import decoded
 from otel_agentrec.nodes.answers.frames import read_frames
 from otel_agentrec.nodes.answers.sse import read_events
 
-__all__ = ["Answer", "decoded", "read_answer"]
+__all__ = ["Answer", "decoded", "merge_pieces", "read_answer"]
 
 Json = Any
 
@@ -57,6 +57,14 @@ def read_answer(
         return _json(body, length, at_end)
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError):
         return Answer(complete=False if body else None)
+
+
+def merge_pieces(pieces: Sequence[Json]) -> dict[str, Json] | None:
+    """The answer that the JSON values of a stream make, as it would have come without streaming; None where no API sends such."""
+    try:
+        return _merged([piece for piece in pieces if isinstance(piece, dict)])[0]
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError):
+        return None
 
 
 def _looks_like_events(body: bytes) -> bool:

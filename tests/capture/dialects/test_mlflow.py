@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from otel_agentrec.capture.dialects.mlflow import KINDS
+from otel_agentrec.capture.spans import DroppedCounts, SpanEvent
 from otel_agentrec.journal.facts import Facts, Kind
 
 from .frameworks import HELLO, HI, reading, text
@@ -57,3 +58,25 @@ def test_other_shapes_are_kept() -> None:
     told = facts("CHAT_MODEL", {"mlflow.spanInputs": '{"x":1}', "mlflow.spanOutputs": "7"})
     assert told.messages is None
     assert told.attributes == {"mlflow.spanInputs": '{"x":1}', "mlflow.spanOutputs": "7"}
+
+
+def test_the_calls_of_a_stream_stand_in_its_pieces() -> None:
+    def piece(number: int, delta: Any, reason: str | None = None) -> SpanEvent:
+        held = {"id": "r1", "model": "m-2", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+        return SpanEvent(f"mlflow.chunk.item.{number}", number, {"mlflow.chunk.value": text(held)})
+
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": ""}}
+    events = [
+        piece(0, {"role": "assistant", "tool_calls": [call]}),
+        piece(1, {"tool_calls": [{"index": 0, "function": {"arguments": '{"a": 1}'}}]}),
+        piece(2, {}, "tool_calls"),
+    ]
+    empty = {**ANSWER, "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": ""}}]}
+    told = facts("CHAT_MODEL", {"mlflow.spanOutputs": text(empty)}, events=events)
+    assert (told.calls, told.finish_reasons, told.response_id) == ([{"id": "c1", "name": "f"}], ["tool_calls"], "r1")
+    assert told.output_messages == [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "f", "arguments": '{"a": 1}'}]}
+    ]
+    assert told.attributes is None
+    lost = facts("CHAT_MODEL", {"mlflow.spanOutputs": text(empty)}, events=events[1:], dropped=DroppedCounts(0, 1, 0))
+    assert (lost.calls, len((lost.attributes or {})["otel.events"])) == ([], 2)
