@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-__all__ = ["DAY", "Declared", "declare", "declared", "effect_of", "forget", "is_declared"]
+__all__ = ["DAY", "Declared", "declare", "declare_all", "declared", "effect_of", "forget", "is_declared"]
 
 DAY = 23 * 3600.0
 """Seconds that an idempotency key counts by default: services keep them for a day."""
@@ -27,6 +27,7 @@ class Declared:
 
 
 _BY_NAME: dict[str, Declared] = {}
+_ALL: list[bool] = []
 NOTHING = Declared()
 
 
@@ -39,9 +40,15 @@ def declare(name: str, what: Declared) -> None:
     _BY_NAME[name] = replace(NOTHING, effect=effect)
 
 
+def declare_all() -> None:
+    """Something of the program intercepts whatever tools it is asked for (a ``ResumableToolExecutor``)."""
+    _ALL[:] = [True]
+
+
 def forget() -> None:
     """Forget all declarations, as a new process would."""
     _BY_NAME.clear()
+    _ALL.clear()
 
 
 def declared(name: str) -> Declared:
@@ -50,8 +57,8 @@ def declared(name: str) -> Declared:
 
 
 def is_declared(name: str) -> bool:
-    """Whether a tool of this name was decorated in this process."""
-    return name in _BY_NAME
+    """Whether a tool of this name was decorated in this process, or what calls it is intercepted altogether."""
+    return bool(_ALL) or name in _BY_NAME
 
 
 def effect_of(kind: str | None, said: Declared) -> bool | str:

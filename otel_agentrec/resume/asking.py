@@ -47,23 +47,22 @@ def _resuming(recording: str | None, run: str | None) -> ToolAnswerer:
         recording, run = settings.resume, settings.resume_run
     if recording is None or not settings.enabled:
         return _RECORDING
-    return resumed_at(recording, run, live=settings.on_divergence == "live", rerun_processes=settings.rerun_processes)
+    return resumed_at(recording, run, settings)
 
 
-def resumed_at(
-    recording: str, run: str | None, *, live: bool = False, rerun_processes: bool = False
-) -> Program[PromptedRun]:
+def resumed_at(recording: str, run: str | None, settings: Settings) -> Program[PromptedRun]:
     """Who answers the calls of the program that is resumed: one in this process.
 
     Raises:
         LedgerUnavailable: it can't be resumed.
     """
     try:
-        attempt = attempt_at(recording, run, rerun_processes=rerun_processes)
+        attempt = attempt_at(recording, run, rerun_processes=settings.rerun_processes)
     except AgentRecError as error:  # a framework would tell it to the model, which would call again
         raise LedgerUnavailable(str(error), error.hint) from error
     key = (str(attempt.directory), attempt.root)
     known = _RESUMING.get(key)
     if known is None or known.attempt is not attempt:
-        known = _RESUMING[key] = Program(attempt, lambda one: PromptedRun(one, live=live))
+        live, rerun = settings.on_divergence == "live", settings.rerun_tools
+        known = _RESUMING[key] = Program(attempt, lambda one: PromptedRun(one, live=live, rerun_tools=rerun))
     return known

@@ -40,6 +40,7 @@ from otel_agentrec.capture.recorders import recorder_in_use
 from otel_agentrec.clients.answers import chunks_of_result
 from otel_agentrec.errors import RunStopped
 from otel_agentrec.intercept.active import ACTIVE
+from otel_agentrec.intercept.declared import declare_all
 from otel_agentrec.intercept.tools.point import Point, Seen
 from otel_agentrec.prompts import (
     AgentModelChunk,
@@ -267,6 +268,7 @@ def _point(cache: ResumeCache, read_only: Collection[str]) -> Point:
     def identify(call: AgentToolCall) -> Seen:
         return Seen(call.name, call.parsed, call.call_id, "read" if call.name in names else "effect")
 
+    declare_all()
     return Point(HOOK, identify, answerer=Asking(cache))
 
 
@@ -306,9 +308,7 @@ def _resumed(cache: ResumeCache) -> Program[PromptedRun] | None:
     """The run that a cache resumes; None when it resumes none, or nothing records, or answers are given further below."""
     if cache.recording is None or ACTIVE.models is not None or recorder_in_use() is None:
         return None
-    settings = Settings.load()
-    live = settings.on_divergence == "live"
-    return resumed_at(cache.recording, cache.run, live=live, rerun_processes=settings.rerun_processes)
+    return resumed_at(cache.recording, cache.run, Settings.load())
 
 
 def _known(program: Program[PromptedRun], cache: ResumeCache, prompt: AgentPrompt) -> AgentModelResult | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from otel_agentrec.intercept.tools.raised import RecordedToolError, error_again
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.prompts import AgentModelResult
 from otel_agentrec.records import NodeIoRecord, NodeType
+from otel_agentrec.resume.asked_tools import refuse_unseen
 from otel_agentrec.resume.attempt import Attempt
 from otel_agentrec.resume.course import Course
 from otel_agentrec.resume.recorded import recorded_calls
@@ -36,10 +38,12 @@ class PromptedRun(Course):
 
     Args:
         attempt, live: see :class:`~otel_agentrec.resume.course.Course`.
+        rerun_tools: names of tools that may run though nobody intercepts them; or only ``all``.
     """
 
-    def __init__(self, attempt: Attempt, *, live: bool = False) -> None:
+    def __init__(self, attempt: Attempt, *, live: bool = False, rerun_tools: Iterable[str] = ()) -> None:
         super().__init__(attempt, live=live)
+        self._rerun = frozenset(rerun_tools)
         attempt.on_join.append(lambda _: self._forget())
         self._calls: list[Recorded] | None = None
         self._kept: set[str] = set()
@@ -52,15 +56,25 @@ class PromptedRun(Course):
 
         Raises:
             Exception: the recorded call failed, and the run went past that: the same error.
+            ToolNotIntercepted: the answer asks for a tool that would run for real.
             RunStopped: see :meth:`~otel_agentrec.resume.course.Course.ask`.
         """
-        found = self.ask(lambda: prompt, lambda call: call, at)
+        found = self.ask(lambda: prompt, self._handed_out, at)
         if found is None:
             return None
-        record: NodeIoRecord = found.answer
-        if found.outcome is Outcome.FAILED:
+        record, result = found
+        if result is None:
             raise _error(record)
-        return result_of_record(record), {"run": record.run_id, "node": record.node_id}
+        return result, {"run": record.run_id, "node": record.node_id}
+
+    def _handed_out(self, call: Recorded) -> tuple[NodeIoRecord, AgentModelResult | None]:
+        """The record, and its result; None where the call failed."""
+        record: NodeIoRecord = call.answer
+        if call.outcome is Outcome.FAILED:
+            return record, None
+        result = result_of_record(record)
+        refuse_unseen((asked.name for asked in result.tool_calls or ()), self._rerun)
+        return record, result
 
     def tape(self, lane: str) -> Tape:
         self._read()

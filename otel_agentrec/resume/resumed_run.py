@@ -8,14 +8,11 @@ from dataclasses import replace
 from otel_agentrec.capture.effects import EffectLog
 from otel_agentrec.capture.placing import CallPlace
 from otel_agentrec.capture.recorder import Recorder
-from otel_agentrec.errors import ToolNotIntercepted
-from otel_agentrec.intercept.declared import is_declared
-from otel_agentrec.intercept.install import covered_tools
 from otel_agentrec.intercept.protocol import PASS, ModelRequest, Pass, RecordedResponse
 from otel_agentrec.nodes.fold import View
 from otel_agentrec.nodes.keys import KeyRing
-from otel_agentrec.nodes.wire import WireRecord, record_of_wire
-from otel_agentrec.resume.asked_tools import asked_tools
+from otel_agentrec.nodes.wire import record_of_wire
+from otel_agentrec.resume.asked_tools import asked_tools, refuse_unseen
 from otel_agentrec.resume.attempt import Attempt
 from otel_agentrec.resume.course import Course
 from otel_agentrec.resume.program import Program
@@ -23,10 +20,7 @@ from otel_agentrec.resume.requests import Request, WireRequest, asked_model
 from otel_agentrec.resume.tape import Recorded, Tape
 from otel_agentrec.resume.wire_tape import recorded_calls
 
-__all__ = ["ALL", "ResumedModels", "ResumedRun"]
-
-ALL = "all"
-"""As the only name of ``rerun_tools``: any tool may run that nobody intercepts."""
+__all__ = ["ResumedModels", "ResumedRun"]
 
 
 class ResumedRun(Course):
@@ -70,7 +64,7 @@ class ResumedRun(Course):
         assert self._view is not None
         wire = call.answer
         told = record_of_wire(self._view, wire)
-        self._check_tools(told)
+        refuse_unseen(asked_tools(told), self._rerun)
         origin = {
             "run": self._view.run_of_wire(wire),
             "wireId": wire.wire_id,
@@ -79,18 +73,6 @@ class ResumedRun(Course):
             "span": wire.span or None,
         }
         return replace(told.response, origin={key: value for key, value in origin.items() if value is not None})
-
-    def _check_tools(self, told: WireRecord) -> None:
-        """Stop before an answer is handed out that asks for a tool which would run unseen."""
-        if self._rerun == {ALL}:
-            return
-        names = [name for name in asked_tools(told) if name not in self._rerun and not is_declared(name)]
-        if names and not covered_tools():
-            (name, *_) = names
-            raise ToolNotIntercepted(
-                f"the recorded answer asks for the tool {name}, which nobody intercepts: it would run for real once more",
-                f"decorate it with @resumable_tool, or, where that does no harm, allow it: --rerun-tools {','.join(names)}",
-            )
 
     def knows(self, place: CallPlace, request: Request) -> bool:
         self._read()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from otel_agentrec import agent_run, configure, read_nodes, resumable_tool
-from otel_agentrec.errors import ResumeDivergence, UnknownOutcomeError
+from otel_agentrec.errors import ResumeDivergence, ToolNotIntercepted, UnknownOutcomeError
 from otel_agentrec.intercept.stopped import STOPPED
-from otel_agentrec.prompts import AgentModelResult, AgentPrompt
+from otel_agentrec.prompts import AgentModelResult, AgentPrompt, AgentToolCall
 from otel_agentrec.resume.attempt import forget_attempts
 from otel_agentrec.resume.cache import ResumeCache
 from otel_agentrec.resume.clients import ResumableModelClient
@@ -129,3 +129,42 @@ def test_an_error_that_the_run_went_past_is_raised_again(shop: Callable[..., Sho
     it.crashes("one?", "one?", "a")
     assert it.run("one?", "one?", "a", "b", resume=True) == ["busy", "answer to one?", "r-a", "r-b"]
     assert (it.model.asked, it.effects) == (["one?", "one?"], ["a", "b"])
+
+
+def test_an_answer_is_not_handed_out_that_asks_for_a_tool_which_nobody_intercepts(
+    tmp_path: Path, otel_globals: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asking(Model):
+        def create(self, prompt: AgentPrompt) -> AgentModelResult:
+            super().create(prompt)
+            return AgentModelResult(None, {"id": "1"}, tool_calls=[AgentToolCall("pay", {}, "c1")])
+
+    model, effects = Asking(), [""][:0]
+
+    def run(*, resume: bool, pay: Callable[[], object]) -> None:
+        STOPPED.clear()
+        forget_attempts()
+        cache = ResumeCache.from_recording(tmp_path / "rec") if resume else ResumeCache()
+        prompt = AgentPrompt("m", [{"role": "user", "content": "Pay."}])
+        with configure(tmp_path / "rec"), agent_run("shop") as one:
+            with one.step() as step, step.model_call(prompt) as call:
+                call.response(ResumableModelClient(model, cache).create(prompt))
+            pay()
+            raise RuntimeError("the power is gone")
+
+    def bare() -> None:
+        effects.append("paid")
+
+    with pytest.raises(RuntimeError, match="power"):
+        run(resume=False, pay=bare)
+    with pytest.raises(ToolNotIntercepted, match="the tool pay, which nobody intercepts"):
+        run(resume=True, pay=bare)
+    assert effects == ["paid"]
+    monkeypatch.setenv("OTEL_AGENTREC_RERUN_TOOLS", "pay")
+    with pytest.raises(RuntimeError, match="power"):
+        run(resume=True, pay=bare)
+    assert effects == ["paid", "paid"], "as it was allowed"
+    monkeypatch.delenv("OTEL_AGENTREC_RERUN_TOOLS")
+    with pytest.raises(RuntimeError, match="power"):
+        run(resume=True, pay=resumable_tool(name="pay")(bare))
+    assert len(model.asked) == 1

@@ -121,6 +121,17 @@ def test_a_tool_that_nobody_intercepts_is_not_asked_for_again(tmp_path: Path) ->
         assert it.effects() == EACH_ONCE | dict.fromkeys(done, 2), "as it was allowed"
 
 
+def test_tools_that_an_executor_calls_are_intercepted_whatever_their_names(tmp_path: Path) -> None:
+    with shop(tmp_path, "executor") as it:
+        it.start("after:s3")
+        stopped = it.resume()
+        assert stopped.returncode == 75, stopped.stderr
+        it.settle()
+        it.finish()
+        assert it.effects() == EACH_ONCE
+        assert len(it.model.requests) == MODEL_CALLS
+
+
 @pytest.mark.slow
 def test_a_framework_that_only_an_instrumentation_has_imported_runs_no_tool_of_the_program(tmp_path: Path) -> None:
     there = tmp_path / "site"

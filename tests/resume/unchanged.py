@@ -3,7 +3,7 @@
     python unchanged.py EFFECTS KILL_AT [WORD ...]
 
 KILL_AT as in ``agent.py``. Words: ``async``, ``stream``; ``agent`` (its calls stand in the span of an agent); ``span`` (in one that tells nothing of agents); ``bare`` (its tools are
-not decorated); ``clock`` (what it tells the model is never the same); ``swallow`` and ``hard`` (it ends with code 0 whatever comes,
+not decorated); ``executor`` (a ResumableToolExecutor calls them); ``clock`` (what it tells the model is never the same); ``swallow`` and ``hard`` (it ends with code 0 whatever comes,
 the second by ``os._exit``).
 """
 
@@ -41,7 +41,19 @@ def charge(order: str) -> dict[str, str]:
     return {"receipt": f"r-{order}"}
 
 
-if "bare" not in WORDS:
+if "executor" in WORDS:
+    from otel_agentrec import AgentToolCall, ResumableToolExecutor, ResumeCache
+
+    class Shop:
+        def execute(self, call: AgentToolCall, run: Any = charge) -> dict[str, str]:
+            return run(**call.parsed)
+
+    executor = ResumableToolExecutor(Shop(), ResumeCache())
+
+    def charge(order: str) -> dict[str, str]:
+        return executor.execute(AgentToolCall("charge", {"order": order}))
+
+elif "bare" not in WORDS:
     from otel_agentrec.resume.tools import resumable_tool
 
     charge = resumable_tool(charge)
