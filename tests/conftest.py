@@ -28,8 +28,14 @@ try:
 except ImportError:  # an environment with other versions of HTTP clients, which runs only the tests of their points
     pass
 else:
-    # How long an example takes is the machine's affair: other tests run beside it.
-    settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    # How long an example takes is the machine's affair: other tests run beside it. The gate gives one answer to one tree;
+    # developers' runs look for more.
+    settings.register_profile(
+        "any machine",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize="AGENTREC_REQUIRE" in os.environ,
+    )
     settings.load_profile("any machine")
 
 MARKERS = {
@@ -149,6 +155,11 @@ def _loopback_only(event: str, args: tuple[Any, ...]) -> None:
 sys.addaudithook(_loopback_only)
 
 
+def _open_recorders() -> list[Any]:
+    recorders = sys.modules.get("otel_agentrec.capture.recorders")
+    return recorders.open_recorders() if recorders is not None else []
+
+
 @pytest.fixture(autouse=True)
 def as_in_a_new_process() -> Iterator[None]:
     """Nothing that one test leaves in this process is seen by the next, also what the code under test set: variables of
@@ -156,7 +167,16 @@ def as_in_a_new_process() -> Iterator[None]:
     guard = sys.modules.get("otel_agentrec.capture.guard")
     if guard is not None:
         guard.PROCESS.counters, guard.PROCESS.notices = guard.Counters(), guard.Notices()
+    known = _open_recorders()
     yield
+    for recorder in _open_recorders():
+        if (
+            recorder not in known
+        ):  # who records nothing asks an open one for its rules, and those may let secrets through
+            recorder.shutdown()
+    sealed = sys.modules.get("otel_agentrec.capture.forward.sealed")
+    if sealed is not None:
+        sealed._wanted_of_all = False
     for name in list(os.environ):
         if name.startswith("OTEL_"):
             del os.environ[name]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["RECORDERS", "Recorder", "place_of"]
 
 WIRE_PATIENCE = 0.5
-"""Seconds that the end of an agent waits for what the wire told before it."""
+"""Seconds that the end of an agent or of a model call waits for what the wire told before it."""
 PATIENCE = 30.0
 """Seconds that a shutdown waits for deferred records."""
 Then = Callable[[Any], None]
@@ -196,18 +196,23 @@ class Recorder:
             self._step_ended(span, then)
 
     def _step_ended(self, span: Any, then: Then | None) -> None:
-        wire = self._wire if not self._turns.is_inside and self._tracker.is_agent(span) else None
+        wire = self._wire if not self.is_inside else None
+        is_agent = wire is not None and self._tracker.is_agent(span)
         try:
-            if wire is not None:  # who finds the end of a run in a recording finds all its calls there
+            # Who finds the end of a run in a recording finds all its calls there; and the program goes on with an answer only
+            # when that is where a crash leaves it.
+            if wire is not None and (is_agent or self._tracker.has_calls(span)):
                 wire.drain(WIRE_PATIENCE)
             self._take(self._tracker.ended, span)
-            if wire is not None:  # calls of which only the wire tells are written once their agent has ended
+            if (
+                wire is not None and is_agent
+            ):  # calls of which only the wire tells are written once their agent has ended
                 wire.drain(WIRE_PATIENCE)
         finally:
             self._follow(then, span)
 
     def _follow(self, then: Then | None, span: Any) -> None:
-        if then is not None and self._turns.is_inside:  # the span waits until this thread has done with another one
+        if then is not None and self.is_inside:  # the span waits until this thread has done with another one
             self._take(then, span)
         elif then is not None:
             then(span)
@@ -317,6 +322,11 @@ class Recorder:
             for name, n in more.items():
                 counts[name] = counts.get(name, 0) + n
         return {"records": 0, "dropped": 0, **counts, "open": len(self._tracker.table)}
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether this thread is about to record something."""
+        return self._turns.is_inside
 
     @property
     def sealed(self) -> SealedSpans:

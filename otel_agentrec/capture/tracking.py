@@ -145,6 +145,12 @@ class Tracker:
         entry = self.table.get((context.trace_id, context.span_id))
         return entry is not None and entry.kind == Kind.AGENT
 
+    def has_calls(self, span: Any) -> bool:
+        """Whether calls on the wire may be those of an open span."""
+        context = span.context
+        entry = self.table.get((context.trace_id, context.span_id))
+        return entry is not None and bool(entry.calls)
+
     # --- ends ---------------------------------------------------------------------------------------------------------
 
     def ended(self, span: Any) -> None:

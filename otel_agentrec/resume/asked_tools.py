@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from otel_agentrec.capture.wire.facts import answer_facts
 from otel_agentrec.errors import ToolNotIntercepted
@@ -11,9 +12,11 @@ from otel_agentrec.intercept.install import covered_tools
 from otel_agentrec.journal.facts import Facts
 from otel_agentrec.nodes.exchange import RecordedResponse
 from otel_agentrec.nodes.wire import WireRecord
+from otel_agentrec.records import NodeIoRecord, NodeType
 
-__all__ = ["ALL", "asked_tools", "refuse_unseen"]
+__all__ = ["ALL", "asked_tools", "refuse_unseen", "told_tools"]
 
+Json = Any
 ALL = "all"
 """As the only name of ``rerun_tools``: any tool may run that nobody intercepts."""
 
@@ -23,15 +26,23 @@ def asked_tools(told: WireRecord) -> list[str]:
     answer, facts = told.answer, Facts()
     response = RecordedResponse(told.status, end=str(told.payload.get("end") or "eof"))
     answer_facts(facts, response, answer.payload, answer.complete, answer.streamed)
-    names = [call.get("name") for call in facts.calls or ()]
-    return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))
+    return _names(facts.calls or ())
 
 
-def refuse_unseen(names: Iterable[str], rerun: Collection[str]) -> None:
-    """Stop before an answer is handed out that asks for tools which would run unseen.
+def told_tools(record: NodeIoRecord) -> list[str]:
+    """The same of a model call that ended well, as its telemetry tells it."""
+    is_answer = record.node_type is NodeType.MODEL and record.status == "ok"
+    return _names(record.tool_calls or () if is_answer else ())
+
+
+def refuse_unseen(
+    names: Iterable[str], rerun: Collection[str], what: str = "the recorded answer asks for the tool"
+) -> None:
+    """Stop before tools would run unseen that a recorded answer had asked for.
 
     Args:
         rerun: names of tools that may; or only ``all``.
+        what: how the answer asks, for the message.
 
     Raises:
         ToolNotIntercepted: one of them is not allowed.
@@ -39,7 +50,12 @@ def refuse_unseen(names: Iterable[str], rerun: Collection[str]) -> None:
     unseen = [name for name in names if name not in rerun and not is_declared(name)]
     if unseen and set(rerun) != {ALL} and not covered_tools():
         raise ToolNotIntercepted(
-            f"the recorded answer asks for the tool {unseen[0]}, which nobody intercepts: it would run for real once more",
+            f"{what} {unseen[0]}, which nobody intercepts: it would run for real once more",
             f"decorate it with @resumable_tool, or, where that does no harm, allow it: --rerun-tools {','.join(unseen)} "
             f"(or OTEL_AGENTREC_RERUN_TOOLS)",
         )
+
+
+def _names(calls: Iterable[Json]) -> list[str]:
+    names = [call.get("name") for call in calls if isinstance(call, dict)]
+    return list(dict.fromkeys(name for name in names if isinstance(name, str) and name))

@@ -12,7 +12,7 @@ from otel_agentrec.intercept.protocol import PASS, ModelRequest, Pass, RecordedR
 from otel_agentrec.nodes.fold import View
 from otel_agentrec.nodes.keys import KeyRing
 from otel_agentrec.nodes.wire import record_of_wire
-from otel_agentrec.resume.asked_tools import asked_tools, refuse_unseen
+from otel_agentrec.resume.asked_tools import asked_tools, refuse_unseen, told_tools
 from otel_agentrec.resume.attempt import Attempt
 from otel_agentrec.resume.course import Course
 from otel_agentrec.resume.program import Program
@@ -48,6 +48,8 @@ class ResumedRun(Course):
         self._collapse = collapse
         self._view: View | None = None
         self._runs: list[str] = []
+        self._unkept: tuple[str, ...] = ()
+        """Tools that an answer asked for of which only telemetry tells, so that it can't be handed out."""
         attempt.on_join.append(lambda _: self._read())
 
     def answer_model(self, request: Request, at: tuple[EffectLog, CallPlace]) -> RecordedResponse | Pass:
@@ -74,6 +76,11 @@ class ResumedRun(Course):
         }
         return replace(told.response, origin={key: value for key, value in origin.items() if value is not None})
 
+    def before_real(self, log: EffectLog) -> None:
+        what = "the run had asked, in an answer that is not kept as it came, for the tool"
+        refuse_unseen(self._unkept, self._rerun, what)
+        super().before_real(log)
+
     def knows(self, place: CallPlace, request: Request) -> bool:
         self._read()
         return super().knows(place, request)
@@ -84,6 +91,7 @@ class ResumedRun(Course):
         runs, ring = attempt.runs, KeyRing.of(attempt.directory)
         if self._view is before.view and self._runs == runs:
             return
+        wires, records = before.wires(runs), before.records(runs)
         calls = recorded_calls(
             before.view,
             runs,
@@ -92,9 +100,12 @@ class ResumedRun(Course):
             self._inert,
             collapse=self._collapse,
             is_over=attempt.is_over,
-            wires=before.wires(runs),
-            known=before.records(runs),
+            wires=wires,
+            known=records,
         )
+        kept = {wire.wire_id for wire in wires}
+        lost = [one for one in records if kept.isdisjoint(one.wire_ids) and "prompt" not in one.keys]
+        self._unkept = tuple(dict.fromkeys(name for record in lost for name in told_tools(record)))
         self._view, self._runs, self._tape = before.view, runs, Tape(calls, ring, self._inert)
 
 

@@ -26,7 +26,7 @@ CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.ou
 
 
 @pytest.fixture(autouse=True)
-def as_in_a_new_process(otel_globals: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def counts_of_its_own(otel_globals: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No instruments yet, and nothing counted."""
     from opentelemetry.metrics import _internal as inner
 

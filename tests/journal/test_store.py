@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from otel_agentrec.audit.verify import verify
@@ -186,6 +187,7 @@ APPENDS = st.lists(
 
 @settings(max_examples=25)
 @given(APPENDS)
+@example([("a", [{"Pwd": "tiger"}], None)])
 def test_all_twins_tell_one_story(
     tmp_path_factory: pytest.TempPathFactory, appends: list[tuple[str, list[object], int | None]]
 ) -> None:
@@ -203,7 +205,8 @@ def test_all_twins_tell_one_story(
             events = list(store.read(stream))
             assert head == (len(events), events[-1].hash)
             told.append([stream, [(e.seq, e.type, e.payload.get("output")) for e in events]])
-        stories.append(told)
+        # what is redacted is known again by a mark that is each store's own
+        stories.append(re.sub(r"~[0-9a-f]{8}\)", "~)", repr(told)))
     assert all(story == stories[0] for story in stories)
 
 

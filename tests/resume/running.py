@@ -51,6 +51,8 @@ class Shop:
     launcher: str = sys.executable
     beside: list[str] = field(default_factory=list)
     """Further directories of modules."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """More of the environment."""
 
     @property
     def recording(self) -> Path:
@@ -72,6 +74,7 @@ class Shop:
             "OPENAI_BASE_URL": self.model.base_url,
             "OPENAI_API_KEY": "none",
             "OTEL_METRICS_EXPORTER": "none",
+            **self.variables,
         }
         argv = [self.launcher, "-m", "otel_agentrec", "run", *options, "--", *self.program]
         argv += [str(self.where / "effects"), kill_at, *self.words]

@@ -157,6 +157,38 @@ def test_a_framework_that_only_an_instrumentation_has_imported_runs_no_tool_of_t
 
 
 @pytest.mark.slow
+def test_nor_is_one_that_only_telemetry_tells_of(tmp_path: Path) -> None:
+    with shop(tmp_path, "bare") as it:
+        it.variables["OTEL_AGENTREC_WIRE"] = "false"
+        it.start("done:s1")
+        it.variables.clear()
+        stopped = it.resume()
+        assert stopped.returncode == 2
+        assert "charge" in stopped.stderr
+        assert "an answer that is not kept as it came" in stopped.stderr
+        assert (it.effects(), len(it.model.requests)) == ({"s1": 1}, 1)
+        done = it.resume("--rerun-tools", "charge")
+        assert (done.returncode, done.stdout) == (0, f"{ANSWER}\n"), done.stderr
+        assert it.effects() == EACH_ONCE | {"s1": 2}, "as it was allowed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [(), ("bare",), ("stream",), ("async",), ("agent",)], ids="-".join)
+@pytest.mark.parametrize("spans", ["spans", "no spans"])
+def test_an_answer_that_the_program_had_is_not_paid_again(tmp_path: Path, words: tuple[str, ...], spans: str) -> None:
+    with shop(tmp_path, *words) as it:
+        if spans == "no spans":
+            it.variables["OTEL_PYTHON_DISABLED_INSTRUMENTATIONS"] = "*"
+        it.start("answered:s1")
+        it.resume(*(["--rerun-tools", "charge"] if "bare" in words else []), kill_at="answered:s3")
+        it.variables.clear()
+        finished = it.resume(*(["--rerun-tools", "charge"] if "bare" in words else []))
+        assert finished.returncode == 0, finished.stderr
+        assert len(it.model.requests) == MODEL_CALLS
+        assert "bare" in words or it.effects() == EACH_ONCE
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["swallow", "exception"])
 def test_the_exit_code_stands_however_it_ends(tmp_path: Path, word: str) -> None:
     with shop(tmp_path, word) as it:

@@ -2,7 +2,7 @@
 
     python unchanged.py EFFECTS KILL_AT [WORD ...]
 
-KILL_AT as in ``agent.py``. Words: ``async``, ``stream``; ``agent`` (its calls stand in the span of an agent); ``span`` (in one that tells nothing of agents); ``bare`` (its tools are
+KILL_AT as in ``agent.py``, or ``answered:sN`` (the model has answered the Nth time). Words: ``async``, ``stream``; ``agent`` (its calls stand in the span of an agent); ``span`` (in one that tells nothing of agents); ``bare`` (its tools are
 not decorated); ``executor`` (a ResumableToolExecutor calls them); ``clock`` (what it tells the model is never the same); ``swallow`` and ``hard`` (it ends with code 0 whatever comes,
 the second by ``os._exit``).
 """
@@ -92,6 +92,7 @@ def plain() -> None:
                 answer = stream.get_final_completion()
         else:
             answer = client.chat.completions.create(messages=messages, **asked)
+        die("answered", f"s{number}")
         if not step(number, answer.choices[0].message):
             return
 
@@ -101,6 +102,7 @@ async def with_tasks() -> None:
     for number in range(1, 20):
         die("before", f"s{number}")
         answer = await client.chat.completions.create(messages=messages, **asked)
+        die("answered", f"s{number}")
         if not await asyncio.to_thread(step, number, answer.choices[0].message):
             return
 

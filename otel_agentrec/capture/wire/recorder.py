@@ -43,6 +43,8 @@ MAX_CANDIDATES = 512
 MAX_OPEN = 16_384
 """Requests whose ends are waited for; of the oldest beyond that only the exchange itself is recorded."""
 LOOK_SECONDS = 1.0
+PATIENCE = 0.5
+"""Seconds that the program waits for what is known of an answer to be written."""
 
 
 class WireRecorder:
@@ -98,8 +100,13 @@ class WireRecorder:
     # --- what interception points call --------------------------------------------------------------------------------
 
     def started(self, request: ModelRequest) -> None:
-        """A request is about to leave. On the program's thread; never raises an Exception."""
+        """A request is about to leave. On the program's thread; never raises an Exception.
+
+        The answers before it are written first: after a crash they are had, whatever the program does with this one.
+        """
         try:
+            if self._waiting or self._worker is not None:
+                self._wait()
             self._open[id(request)] = self._noted(request)
             if len(self._open) > MAX_OPEN:
                 self._open.pop(next(iter(self._open)), None)
@@ -110,7 +117,14 @@ class WireRecorder:
 
     def ended(self, exchange: Exchange) -> None:
         """Its body ended. From anywhere, a finaliser too."""
+        attempt = self._open.get(id(exchange.request))
         self._later(self._take, self._body_ended, exchange)
+        # The program goes on with an answer only when a crash leaves it there; where a span tells of the call, it is the end
+        # of that which waits.
+        if attempt is None or exchange.response.end not in ("eof", "closed"):
+            return
+        if not any(entry.kind == Kind.MODEL and not entry.is_left for entry in attempt.waits_for):
+            self._wait()
 
     # --- what the recorder calls --------------------------------------------------------------------------------------
 
@@ -186,6 +200,27 @@ class WireRecorder:
                 thread.start()
             except RuntimeError:  # the interpreter is about to end: worked off by whoever drains
                 self._thread = None
+
+    def _wait(self) -> None:
+        """Until what was told is written, for a while. Nothing is done on this thread, which may be inside any lock."""
+        if (
+            self._is_deferred
+            or self._thread is None
+            or self._recorder.is_inside
+            or self._worker == threading.get_ident()
+        ):
+            return
+        done = threading.Event()
+
+        def written(rounds: int = 3) -> None:
+            """A call that no span tells of gets one of ours, which is written in its turn."""
+            if self._waiting and rounds:
+                self._later(written, rounds - 1)
+            else:
+                done.set()
+
+        self._later(written)
+        done.wait(PATIENCE)
 
     # --- on our own thread --------------------------------------------------------------------------------------------
 

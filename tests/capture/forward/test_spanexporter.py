@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,13 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcess
 
 from otel_agentrec import AgentRecSpanExporter, AgentRecSpanProcessor, read_nodes, verify
 from otel_agentrec.capture import guard
-from otel_agentrec.capture.forward import sealed, spanexporter
+from otel_agentrec.capture.forward import spanexporter
 from otel_agentrec.cli.app import run
 from otel_agentrec.journal.reader import Recording
 from tests.capture.forward.sinks import GrpcSink, HttpSink, attributes, until
 from tests.capture.forward.test_forward import CHAT, KEY, lines, provider
 
 Out = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(guard.PROCESS, "counters", guard.Counters())
-    monkeypatch.setattr(guard.PROCESS, "notices", guard.Notices())
-    yield
-    sealed._wanted_of_all = False
 
 
 @pytest.fixture
