@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from otel_agentrec.journal.events import Event
 from otel_agentrec.journal.facts import Kind
@@ -57,7 +57,11 @@ class Exported:
         """stream -> (seq of the end, seq of the start or -1) of its spans"""
         self._unended: dict[str, list[Span]] = {}
         """stream -> the spans of whose end nothing tells, though it came, the latest first: children before their parents"""
+        self._agents: dict[str, Span] = {}
+        """run -> its outermost agent"""
         for s in view.spans():
+            if s.kind == Kind.AGENT and s.up is None and s.trace:
+                self._agents.setdefault(view.run(s), s)
             self._begun.setdefault(s.stream, []).append((s.seq, s.started_seq))
             if s.state == INTERRUPTED and s.seq == s.started_seq and (s.extra is None or s.extra.interrupted is None):
                 self._unended.setdefault(s.stream, []).insert(0, s)
@@ -127,8 +131,22 @@ class Exported:
         if not is_wanted:
             return None
         provider = pointed.payload(record.get("provider"), resolver) or pointed.any_provider(resolver)
-        told = _Told(facts, header, provider, session, below, leading.answered_from if leading is not None else None)
+        answered = leading.answered_from if leading is not None else None
+        links = self._links(self._view.span(where.trace, where.span))
+        told = _Told(facts, header, provider, session, below, answered, links)
         return _made(event, told, cut_off_ms)
+
+    def _links(self, s: Span | None) -> list[Link]:
+        """From the agent of an attempt to that of the run that it went on with, as the span had it live."""
+        if s is None or self._agents.get(run := self._view.run(s)) != s:
+            return []
+        lineages = self._view.lineages
+        runs = lineages.runs(lineages.root(run))
+        before = runs[runs.index(run) - 1] if run in runs[1:] else None
+        old = self._agents.get(before) if before is not None else None
+        if old is None:
+            return []
+        return [Link(_context(old.trace, old.span), {"agentrec.resumes": before})]
 
 
 class _Pointed:
@@ -168,7 +186,7 @@ def _kind_of(event: Event, record: Mapping[str, Json]) -> str:
 
 class _Told(NamedTuple):
     """What is known of a step. ``below``: what its agent was asked and answered; ``answered``: the recording that it was
-    answered from."""
+    answered from; ``links``: to what it goes on with."""
 
     facts: Mapping[str, Json]
     header: Mapping[str, Json]
@@ -176,6 +194,7 @@ class _Told(NamedTuple):
     session: str | None
     below: tuple[Json, Json]
     answered: Mapping[str, Json] | None
+    links: Sequence[Link]
 
 
 def _made(event: Event, told: _Told, cut_off_ms: int | None) -> ReadableSpan | None:
@@ -214,6 +233,7 @@ def _made(event: Event, told: _Told, cut_off_ms: int | None) -> ReadableSpan | N
         parent=parent,
         resource=Resource({key: plain_value(value) for key, value in resource.items()}),
         attributes=attributes,
+        links=told.links,
         kind=SpanKind.CLIENT if kind == Kind.MODEL else SpanKind.INTERNAL,
         status=_status(facts, is_interrupted),
         start_time=start,

@@ -26,6 +26,7 @@ from otel_agentrec.export.spans import Exported
 from otel_agentrec.journal.reader import Recording
 from otel_agentrec.journal.stamps import stamp_of
 from otel_agentrec.nodes.spanattributes import attributes_of, text_of
+from otel_agentrec.resume.attempt import forget_attempts
 from tests.export.kept.collector import spans_line, stamped_spans, write
 
 CORPUS = Path(__file__).parent.parent / "data" / "corpus"
@@ -212,13 +213,14 @@ def test_what_is_sent_after_an_interruption_is_what_would_have_been_sent(tmp_pat
         assert placed(tmp_path / "rec", {stream: position}) == rest
 
 
+class Model:
+    def create(self, prompt: AgentPrompt) -> AgentModelResult:
+        return AgentModelResult("42", {"usage": {"input_tokens": 7, "output_tokens": 3}})
+
+    create_stream: Any = None
+
+
 def test_a_call_that_was_answered_from_a_recording_says_so_and_cost_nothing(tmp_path: Path) -> None:
-    class Model:
-        def create(self, prompt: AgentPrompt) -> AgentModelResult:
-            return AgentModelResult("42", {"usage": {"input_tokens": 7, "output_tokens": 3}})
-
-        create_stream: Any = None
-
     client = ResumableModelClient(Model(), ResumeCache())
     asked = AgentPrompt("m", [{"role": "user", "content": "6 * 7?"}])
     with configure(tmp_path / "rec"), agent_run("sums") as run:
@@ -232,3 +234,29 @@ def test_a_call_that_was_answered_from_a_recording_says_so_and_cost_nothing(tmp_
         for one in models
     ] == [(None, 7, 3), ("cache", 0, 0)]
     assert models[0]["gen_ai.output.messages"] == models[1]["gen_ai.output.messages"]
+
+
+def test_an_attempt_is_linked_to_the_run_that_it_goes_on_with(tmp_path: Path) -> None:
+    asked = AgentPrompt("m", [{"role": "user", "content": "6 * 7?"}])
+
+    def attempt(cache: ResumeCache, *, crashes: bool) -> None:
+        with configure(tmp_path / "rec"), agent_run("sums") as run:
+            with run.step() as step, step.model_call(asked) as call:
+                call.response(ResumableModelClient(Model(), cache).create(asked))
+            if crashes:
+                raise RuntimeError("the power is gone")
+
+    try:
+        with pytest.raises(RuntimeError, match="power"):
+            attempt(ResumeCache(), crashes=True)
+        attempt(ResumeCache.from_recording(tmp_path / "rec"), crashes=False)
+    finally:
+        forget_attempts()
+    spans = sorted(exported(Recording(tmp_path / "rec")), key=lambda span: span.start_time or 0)
+    first, second = (span for span in spans if span.parent is None)
+    assert [(link.context.span_id, dict(link.attributes or {})) for link in second.links] == [
+        (first.context.span_id, {"agentrec.resumes": f"{first.context.trace_id:032x}"})
+    ]
+    assert not any(span.links for span in spans if span is not second)
+    answered = [(span.attributes or {}).get("agentrec.answered_from") for span in spans]
+    assert answered.count(f"{first.context.trace_id:032x}") == 1
