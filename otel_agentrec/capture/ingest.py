@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from otel_agentrec.capture import dialects, evaluations
+from otel_agentrec.capture.ambient import session_in
 from otel_agentrec.capture.conversations.book import Book
 from otel_agentrec.capture.conversations.recorded import write_sessions
 from otel_agentrec.capture.ingest_out import Out
@@ -33,7 +34,7 @@ from otel_agentrec.journal.gate import Gate
 from otel_agentrec.redaction import Redactor
 from otel_agentrec.settings import Settings
 
-__all__ = ["IngestReport", "Quarantined", "Sink", "ingest", "write_step"]
+__all__ = ["IngestReport", "Quarantined", "Sink", "ingest", "kind_and_session", "write_step"]
 
 
 def ingest(
@@ -77,7 +78,7 @@ def ingest(
     told = RecordFiles(records, report, redactor)
     sessions = EventLogs(logs, report, settings, redactor)
     with LogSpill() as spill:
-        survey = _survey(otlp, spill, report, advance, redactor)
+        survey = _survey(otlp, spill, report, advance, redactor, settings)
         unread = report.quarantined_count
         told.survey(advance)
         sessions.survey(advance)
@@ -124,6 +125,7 @@ def _survey(
     report: IngestReport,
     advance: Callable[[int], None] | None,
     redactor: Redactor,
+    settings: Settings,
 ) -> Survey:
     """Pass 1. Raises UsageError for a file that holds no OTLP, before anything is written."""
     survey = Survey()
@@ -138,7 +140,7 @@ def _survey(
             first = first or next(iter(faults), "")
             report.quarantine(file.path, batch.place, faults)
             for span in batch.spans:
-                survey.add(span, _kind(span))
+                survey.add(span, *kind_and_session(span, _reading(span), settings))
             for log in batch.logs:
                 if log.trace_id and log.span_id and dialects.log_use(log.event_name) == "join":
                     _set_aside(spill, log)
@@ -160,12 +162,19 @@ def _survey(
     return survey
 
 
-def _kind(span: SpanView) -> str | None:
+def _reading(span: SpanView) -> dialects.Reading | None:
     try:
-        reading = dialects.read(span)
+        return dialects.read(span)
     except Exception:  # counted where it was to be written
         return None
-    return reading[0] if reading else None
+
+
+def kind_and_session(
+    span: SpanView, reading: dialects.Reading | None, settings: Settings
+) -> tuple[str | None, str | None]:
+    """What a survey keeps of a span: its kind, None when it is no step, and the session that it tells."""
+    told = session_in(span.attributes, settings.session_attribute, span.scope)
+    return (None, told) if reading is None else (reading[0], reading[1].session_id or told)
 
 
 def _set_aside(spill: LogSpill, log: LogView) -> None:
@@ -241,6 +250,7 @@ def write_step(span: SpanView, reading: dialects.Reading, survey: Survey, sink: 
     if facts.session_id is None and sink.settings.session_attribute:
         told = span.attributes.get(sink.settings.session_attribute)
         facts.session_id = None if told is None else str(told)
+    facts.session_id = facts.session_id or survey.session_above(span)
     via: Sequence[str] = ()
     if kind in (Kind.MODEL, Kind.TOOL):
         attempts = survey.attempts(span)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry.sdk.trace import ReadableSpan
 
+from otel_agentrec.capture.ambient import Above, session_above, session_in
 from otel_agentrec.capture.attempts import Attempt
 from otel_agentrec.capture.spans import LogView, SpanView, from_sdk
 
@@ -198,6 +199,13 @@ class OpenSpan:
         while above is not None:
             yield above
             above = above.above
+
+    def session_above(self, further: str | None) -> str | None:
+        """The session that a span above tells which is no step; ``further``: the attribute that the settings name."""
+        return session_above(
+            Above(one.is_step, one.session or session_in(one._attributes, further, one.scope or ""))
+            for one in self.ancestors()
+        )
 
     def path(self) -> list[str]:
         """Span ids of the agent steps above, nearest first."""

@@ -20,7 +20,7 @@ from otel_agentrec.capture import dialects
 from otel_agentrec.capture.batches import Batch
 from otel_agentrec.capture.conversations.live import session_teller
 from otel_agentrec.capture.guard import PROCESS
-from otel_agentrec.capture.ingest import write_log, write_step
+from otel_agentrec.capture.ingest import kind_and_session, write_log, write_step
 from otel_agentrec.capture.once import SaidOnce
 from otel_agentrec.capture.spans import LogView, SpanView
 from otel_agentrec.capture.steps import StepEvent
@@ -114,7 +114,7 @@ class Receiver:
             except Exception as e:
                 faults.append(f"span {span.span_id}: {type(e).__name__} while it was read")
                 continue
-            self._trace(span.trace_id).survey.add(span, reading[0] if reading else None)
+            self._trace(span.trace_id).survey.add(span, *kind_and_session(span, reading, self.settings))
             if reading is None:
                 self.counters["foreign"] += 1
             else:

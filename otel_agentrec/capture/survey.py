@@ -1,7 +1,7 @@
 """Who stands above whom in a set of files: what one pass over them must know before events can be written.
 
 Exporters send children before their parents and roots last, often in other batches or files; so whether an agent is the
-outermost one, and which HTTP attempts belong to a model call, shows only when all spans were seen once. Kept per span: two
+outermost one, and which HTTP attempts belong to a model call, shows only when all spans were seen once. Kept per span: three
 ids and a kind, no content.
 """
 
@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from otel_agentrec.capture.ambient import Above, session_above
 from otel_agentrec.capture.attempts import Attempt, Attempts, attempt_of, summarise
 from otel_agentrec.capture.spans import SpanView
 from otel_agentrec.journal.facts import Kind
@@ -25,6 +26,7 @@ class _Seen(NamedTuple):
     parent: str | None
     kind: str | None
     """None for a foreign span."""
+    session: str | None
 
 
 class Survey:
@@ -35,13 +37,17 @@ class Survey:
         self._attempts: dict[str, list[Attempt]] = defaultdict(list)
         self._below: dict[tuple[str, str], list[Attempt]] | None = None
 
-    def add(self, span: SpanView, kind: str | None) -> None:
-        """Take one span. The same span twice counts once; as a step, when either copy is one."""
+    def add(self, span: SpanView, kind: str | None, session: str | None = None) -> None:
+        """Take one span. The same span twice counts once; as a step, when either copy is one.
+
+        Args:
+            session: as it tells it.
+        """
         self._below = None
         trace = self._traces.setdefault(span.trace_id, {})
         known = trace.get(span.span_id)
         if known is None or known.kind is None:
-            trace[span.span_id] = _Seen(span.parent_span_id, kind)
+            trace[span.span_id] = _Seen(span.parent_span_id, kind, session)
         if kind is None:
             attempt = attempt_of(span)
             if attempt is not None:
@@ -56,6 +62,13 @@ class Survey:
         """Whether no agent span stands above this one."""
         trace = self._traces.get(span.trace_id, {})
         return all(seen.kind != Kind.AGENT for _, seen in _above(trace, span.span_id, span.parent_span_id))
+
+    def session_above(self, span: SpanView) -> str | None:
+        """The session that a span above tells which is no step."""
+        trace = self._traces.get(span.trace_id, {})
+        return session_above(
+            Above(seen.kind is not None, seen.session) for _, seen in _above(trace, span.span_id, span.parent_span_id)
+        )
 
     def attempts(self, span: SpanView) -> Attempts:
         """What HTTP client spans whose nearest step is this span tell of attempts."""

@@ -129,6 +129,7 @@ class Tracker:
 
     def _journal_start(self, entry: OpenSpan, view: SpanView, kind: str | None, facts: Facts) -> None:
         entry.is_step, entry.kind, entry.started = True, kind, True
+        self._take_session(entry, facts)
         entry.session = facts.session_id
         entry.outermost = kind != Kind.AGENT or not entry.is_under(Kind.AGENT)
         handed.apply(entry.key, facts)
@@ -336,7 +337,12 @@ class Tracker:
         handed.apply(entry.key, facts)
         if entry.completion:
             fill(facts, entry.completion)
+        self._take_session(entry, facts)
         take(self.program, stands_alone(entry), entry.kind, facts)
+
+    def _take_session(self, entry: OpenSpan, facts: Facts) -> None:
+        if facts.session_id is None:
+            facts.session_id = entry.session_above(self._settings.session_attribute)
 
     # --- the wire -----------------------------------------------------------------------------------------------------
 

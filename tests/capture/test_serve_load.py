@@ -18,9 +18,10 @@ import pytest
 from otel_agentrec import read_nodes, verify
 
 pytest.importorskip("uvicorn")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(400)]
 ROOT = Path(__file__).parents[2]
-CLIENTS, BATCH, PER_SECOND, SECONDS = 8, 50, 2_000, 60.0
+CLIENTS, BATCH, PER_SECOND, SECONDS, AFTER = 8, 50, 2_000, 60.0, 5.0
+"""The load goes on for ``AFTER`` seconds when the receiver has been told to stop."""
 
 
 def body(client: int, request: int) -> tuple[bytes, list[str]]:
@@ -56,7 +57,7 @@ def test_what_was_acknowledged_is_recorded(tmp_path: Path) -> None:
 
     def client(k: int) -> None:
         request = 0
-        while time.monotonic() - start < SECONDS:
+        while time.monotonic() - start < SECONDS + AFTER:
             due = start + request * BATCH * CLIENTS / PER_SECOND
             time.sleep(max(0.0, due - time.monotonic()))
             data, names = body(k, request)
@@ -79,15 +80,15 @@ def test_what_was_acknowledged_is_recorded(tmp_path: Path) -> None:
     threads = [threading.Thread(target=client, args=(k,)) for k in range(CLIENTS)]
     for t in threads:
         t.start()
-    time.sleep(SECONDS * 2 / 3)
+    time.sleep(SECONDS)
     server.send_signal(signal.SIGTERM)
     for t in threads:
         t.join()
     server.communicate(timeout=60)
     assert server.returncode == 0
     assert set(refused) <= {503, "gone"}
-    assert len(acknowledged) > 5_000, "this load shows nothing"
+    assert len(acknowledged) >= 0.9 * PER_SECOND * SECONDS, "it did not keep up"
     found = Counter(r.tool_call_id for r in read_nodes(recording))
     assert [name for name in acknowledged if found[name] != 1] == []
     assert verify(recording).exit_code == 0
-    print(f"{len(acknowledged) / (SECONDS * 2 / 3):,.0f} spans a second acknowledged; refused: {dict(refused)}")
+    print(f"{len(acknowledged) / SECONDS:,.0f} spans a second acknowledged; refused: {dict(refused)}")
