@@ -1,7 +1,8 @@
 """Two runs side by side: which calls are the same, which differ and where, and where they first part. Pure.
 
 Calls are compared by what was asked and what came of it. Ids, times and places are not compared; ids of tool calls are
-renamed by their first appearance, since every run makes its own. Calls are aligned lane by lane (an agent, by the path of
+renamed by their first appearance, since every run makes its own, and so are secrets that redaction took out: their marks are
+made under a key of the process. Calls are aligned lane by lane (an agent, by the path of
 agents that leads to it), so that the order in which a scheduler ran two agents is no difference.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 
 from otel_agentrec.journal.canonical import canonical_any
 from otel_agentrec.records import NodeIoRecord, NodeType
+from otel_agentrec.redaction.marker import MARKER, holds_marker
 from otel_agentrec.resume.jsondiff import Difference, differences
 
 __all__ = ["Compared", "Pair", "RunDiff", "diff_runs"]
@@ -107,9 +109,10 @@ class _Side:
         self.values: list[dict[str, Json]] = []
         self.digests: list[bytes] = []
         names: dict[str, str] = {}
+        secrets: dict[str, str] = {}
         for n, call in enumerate(calls):
             self.lanes[call.lane].append(n)
-            value = compared_value(call.record, names)
+            value = _unkeyed(compared_value(call.record, names), secrets)
             self.records.append(call.record)
             self.values.append(value)
             self.digests.append(blake2b(canonical_any(value), digest_size=16).digest())
@@ -136,6 +139,22 @@ def compared_value(record: NodeIoRecord, names: dict[str, str]) -> dict[str, Jso
     renamed = _renamed(told, names)
     assert isinstance(renamed, dict)
     return renamed
+
+
+def _unkeyed(value: Json, secrets: dict[str, str]) -> Json:
+    """A value with the digits in marks of redaction replaced by numbers, by their first appearance in the run."""
+    if isinstance(value, str):
+        return MARKER.sub(lambda mark: _numbered(mark.group(), secrets), value) if holds_marker(value) else value
+    if isinstance(value, list):
+        return [_unkeyed(item, secrets) for item in value]
+    if isinstance(value, dict):
+        return {key: _unkeyed(held, secrets) for key, held in value.items()}
+    return value
+
+
+def _numbered(mark: str, secrets: dict[str, str]) -> str:
+    rule, tilde, digits = mark[:-1].partition("~")
+    return f"{rule}#{secrets.setdefault(digits, str(len(secrets) + 1))})" if tilde else mark
 
 
 def _lane(lane: str, left: _Side, right: _Side) -> list[tuple[tuple[int, int], Pair]]:

@@ -65,6 +65,20 @@ def test_ids_times_and_tokens_are_no_difference() -> None:
     assert diff.same and diff.first is None and diff.counts == {"same": 3, "changed": 0, "only_a": 0, "only_b": 0}
 
 
+def test_marks_of_redaction_are_compared_by_which_secrets_were_the_same() -> None:
+    def asks(*marks: str) -> list[Compared]:
+        keys = [f"key REDACTED(api-key~{mark})" for mark in marks]
+        return run(model(1, keys[0], "ok"), tool(1, "f", {"keys": keys[1:], "other": "REDACTED(withheld)"}, "x"))
+
+    first = asks("0000000a", "0000000a", "0000000b")
+    assert diff_runs(first, asks("11111111", "11111111", "22222222")).same
+    other = diff_runs(first, asks("11111111", "22222222", "22222222"))
+    assert [(pair.status, [d.path for d in pair.differences]) for pair in other.pairs] == [
+        ("same", []),
+        ("changed", [("inputs", "arguments", "keys", 0)]),
+    ]
+
+
 def test_the_first_difference_is_named_by_its_path_with_both_values() -> None:
     diff = diff_runs(agent(), agent(day="Sunday"))
     assert [p.status for p in diff.pairs] == ["changed", "changed", "same"]
