@@ -129,19 +129,14 @@ class SessionLog:
         return self.append("APPROVAL_REQUESTED", id=id, question=question, call_id=call_id)
 
     def decide(self, id: str, by: str, answer: Json) -> SealedAt:
-        """Answer an approval, once.
+        """Answer an approval, once. What was decided before a fork is not decided in it.
 
         Raises:
             UsageError: there is no such request, or it was answered before.
         """
         while True:
-            head, asked, decided = self.head(), False, None
-            for event in self.events():
-                if event.type == "APPROVAL_REQUESTED" and event.payload.get("id") == id:
-                    asked, decided = True, None
-                elif event.type == "APPROVAL_DECIDED" and event.payload.get("id") == id:
-                    decided = event
-            if not asked:
+            head, (asked, decided) = self.head(), self._approval(id)
+            if asked is None:
                 raise UsageError(f"session {self.session_id}: nobody asked for an approval {id!r}")
             if decided is not None:
                 who = decided.payload.get("by")
@@ -150,6 +145,33 @@ class SessionLog:
                 return self.append("APPROVAL_DECIDED", id=id, by=by, answer=answer, expected_seq=head)
             except SequenceConflict:
                 continue  # somebody appended meanwhile, perhaps an answer
+
+    def decision(self, id: str, call_id: str | None = None) -> dict[str, Json] | None:
+        """What was decided: ``{by, answer}``; None: nothing yet. A started-again program need not ask a person twice.
+
+        A decision is about the very call that it was asked for, and holds in the session in which it was made: for another
+        call, and in a fork, there is none.
+
+        Args:
+            call_id: of the call that is about to be made, as it was given to :meth:`approval`.
+        """
+        asked, decided = self._approval(id)
+        if asked is None or decided is None or asked.payload.get("callId") != call_id:
+            return None
+        return {"by": decided.payload.get("by"), "answer": decided.payload.get("answer")}
+
+    def _approval(self, id: str) -> tuple[Event | None, Event | None]:
+        """The last request of this name, and its answer."""
+        asked: Event | None = None
+        decided: Event | None = None
+        for event in self.events():
+            if event.type == "SESSION_FORKED":
+                decided = None
+            elif event.type == "APPROVAL_REQUESTED" and event.payload.get("id") == id:
+                asked, decided = event, None
+            elif event.type == "APPROVAL_DECIDED" and event.payload.get("id") == id:
+                decided = event
+        return asked, decided
 
     def scheduled(self, task: str, due: Json, result: Json) -> SealedAt:
         """Something ran in the background, and this came of it."""

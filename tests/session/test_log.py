@@ -224,6 +224,21 @@ def test_an_event_may_be_given_by_keys_as_an_object_or_typed(log: SessionLog) ->
     assert payloads == [{"name": "pay", "callId": "c1"}] * 3
 
 
+def test_a_decision_is_for_the_very_call_and_not_for_a_fork(log: SessionLog) -> None:
+    log.approval("a1", "Pay 5?", call_id="c1")
+    assert log.decision("a1", call_id="c1") is None
+    log.decide("a1", by="ann", answer=True)
+    assert log.decision("a1", call_id="c1") == {"by": "ann", "answer": True}
+    assert log.decision("a1", call_id="c2") is log.decision("a1") is log.decision("a2", call_id="c1") is None
+    fork = log.fork(log.head() - 1)
+    assert fork.decision("a1", call_id="c1") is None
+    fork.decide("a1", by="bob", answer=False)
+    assert fork.decision("a1", call_id="c1") == {"by": "bob", "answer": False}
+    assert log.decision("a1", call_id="c1") == {"by": "ann", "answer": True}
+    log.approval("a1", "Pay 6?", call_id="c1")
+    assert log.decision("a1", call_id="c1") is None, "it was asked anew"
+
+
 def test_an_approval_is_decided_once(log: SessionLog) -> None:
     log.user("Pay 5")
     log.approval("a1", "Pay 5?", call_id="c1")
