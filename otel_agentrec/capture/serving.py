@@ -7,7 +7,7 @@ import functools
 import json
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,30 @@ class Access:
     cert: str | None = None
     key: str | None = None
     max_body: int = receiving.MAX_BODY
+
+
+class _Pool(ThreadPoolExecutor):
+    """The threads that do the work. ``waiting``: how much of it is not done."""
+
+    def __init__(self) -> None:
+        super().__init__(4, thread_name_prefix="agentrec-serve")
+        self.waiting = 0
+        self._counting = threading.Lock()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        with self._counting:
+            self.waiting += 1
+        try:
+            future = super().submit(fn, *args, **kwargs)
+        except BaseException:
+            self._done(None)
+            raise
+        future.add_done_callback(self._done)
+        return future
+
+    def _done(self, _: object) -> None:
+        with self._counting:
+            self.waiting -= 1
 
 
 class HttpApp:
@@ -88,7 +112,7 @@ class Servers:
 
     def __init__(self, receiver: Receiver, host: str, port: int | None, grpc_port: int | None, access: Access) -> None:
         self._receiver = receiver
-        self._pool = ThreadPoolExecutor(4, thread_name_prefix="agentrec-serve")
+        self._pool = _Pool()
         self._http: Any = None
         self._grpc: Any = None
         self.port = self.grpc_port = 0
@@ -157,7 +181,8 @@ class Servers:
                 ("grpc.max_receive_message_length", access.max_body),
                 ("grpc.so_reuseport", 0),
             ],
-            maximum_concurrent_rpcs=MAX_WAITING,
+            # What is refused by this is not sent again by every exporter; calls are refused below, long before.
+            maximum_concurrent_rpcs=8 * MAX_WAITING,
         )
         for signal, service in _SERVICES.items():
             handler = grpc.unary_unary_rpc_method_handler(self._handler(signal, access.token))
@@ -184,6 +209,8 @@ class Servers:
             metadata = dict(context.invocation_metadata())
             if not receiving.allowed(metadata.get("authorization"), token):
                 context.abort(grpc.StatusCode.UNAUTHENTICATED, "a token is asked for: authorization: Bearer TOKEN")
+            if self._pool.waiting > MAX_WAITING:
+                context.abort(grpc.StatusCode.UNAVAILABLE, "too many requests wait: send it again")
             outcome = receiving.export(self._receiver, signal, otlp_protobuf.decode(body))
             if not outcome.stored:
                 context.abort(grpc.StatusCode.UNAVAILABLE, "the recording can't be written just now: send it again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,6 +38,7 @@ _STARTS = {"NODE_STARTED": None, "RUN_STARTED": Kind.AGENT, "HANDOFF_STARTED": K
 _ENDS = {"NODE_RECORDED": None, "RUN_ENDED": Kind.AGENT, "HANDOFF_ENDED": Kind.AGENT, "STEP_ENDED": Kind.STEP}
 _OUTPUTS = ("outputMessages", "outputText", "reasoningText", "outputRaw", "result")
 _INPUTS = ("messages", "arguments")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class Table:
@@ -231,7 +233,7 @@ class Table:
         if s.kind == Kind.STEP:
             s.name = payload.get("kind")
         elif s.name is None and s.kind == Kind.AGENT:
-            s.name = payload.get("name")
+            s.name = _label(payload.get("name"))
 
     def _facts(self, s: Span, facts: dict[str, Json], *, lead: bool) -> None:
         if s.kind == Kind.TOOL:
@@ -361,3 +363,11 @@ def has(facts: dict[str, Json], key: str) -> bool:
     """Is this fact known, and not only that it was left out?"""
     value = facts.get(key)
     return value is not None and not (isinstance(value, dict) and "$off" in value)
+
+
+def _label(name: Json) -> str | None:
+    """What an agent is called that has no name but its span's; None where that holds only an id, which nobody gave it."""
+    if not isinstance(name, str):
+        return None
+    operation, _, named = name.partition(" ")
+    return None if operation == "invoke_agent" and (not named or _UUID.fullmatch(named)) else name

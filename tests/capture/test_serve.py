@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -300,6 +301,39 @@ def test_too_many_at_once_are_asked_to_come_again(tmp_path: Path, monkeypatch: p
         assert (status, headers["retry-after"]) == (503, "1")
         assert [s.result()[0] for s in slow] == [200, 200]
     served.servers.stop()
+
+
+def test_too_many_at_once_over_grpc_are_asked_to_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """UNAVAILABLE: what every exporter sends again. It does not so with RESOURCE_EXHAUSTED, which gRPC says by itself."""
+    import grpc
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    monkeypatch.setattr("otel_agentrec.capture.serving.MAX_WAITING", 5)
+    served = Served(tmp_path / "rec")
+    held, entered = threading.Event(), threading.Semaphore(0)
+    take = served.receiver.take
+
+    def slow_take(batch: Any) -> Any:
+        entered.release()
+        held.wait(10)
+        return take(batch)
+
+    monkeypatch.setattr(served.receiver, "take", slow_take)
+    path = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+    with grpc.insecure_channel(f"127.0.0.1:{served.servers.grpc_port}") as channel:
+        export = channel.unary_unary(path, request_serializer=ExportTraceServiceRequest.SerializeToString)
+        first = [export.future(ExportTraceServiceRequest(), timeout=20) for _ in range(4)]
+        for _ in first:
+            assert entered.acquire(timeout=10)
+        more = [export.future(ExportTraceServiceRequest(), timeout=20) for _ in range(12)]
+        deadline = time.monotonic() + 10
+        while served.servers._pool.waiting < 16 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        held.set()
+        codes = [call.code() for call in (*first, *more)]
+    served.servers.stop()
+    assert codes[:4] == [grpc.StatusCode.OK] * 4
+    assert set(codes[4:]) == {grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE}
 
 
 def test_an_address_that_is_taken_is_named(served: Served, tmp_path: Path) -> None:

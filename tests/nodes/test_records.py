@@ -285,3 +285,22 @@ def test_a_type_that_the_start_did_not_tell_is_closed_by_the_end():
     t.span("STEP_ENDED", "s", kind="embeddings")
     t.span("NODE_STARTED", "never", at=(0, None))
     assert [r.span_id for r in fold(t.events).records()] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("span_name", "agent"),
+    [
+        ("invoke_agent 6f0b7a52-6f5b-4f0e-9f43-0d1f6c5a9f11", None),
+        ("invoke_agent", None),
+        ("invoke_agent guide", "invoke_agent guide"),
+        ("Guide.run", "Guide.run"),
+    ],
+)
+def test_an_agent_without_a_name_is_called_as_its_span_unless_that_holds_an_id_alone(
+    span_name: str, agent: str | None
+) -> None:
+    t = Telling()
+    t.agent("a", at=(0, 9), name=span_name)
+    t.model("m", parent="a", at=(1, 2))
+    (record,) = fold(t.events).records()
+    assert record.agent_name == agent
