@@ -132,7 +132,10 @@ def request_bytes(request: Json) -> bytes:
 
 
 def _check(value: Json) -> None:
-    """Raises Unanswerable when any of it was not recorded, erased or is damaged."""
+    """Raises Unanswerable when any of it was not recorded, erased or is damaged.
+
+    A program's own value that only looks so counts, too: that costs one real call instead of a wrong answer.
+    """
     stack = [value]
     while stack:
         at = stack.pop()

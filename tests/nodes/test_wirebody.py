@@ -6,7 +6,7 @@ import gzip
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from otel_agentrec.nodes.wirebody import (
@@ -31,11 +31,29 @@ _BODY = st.dictionaries(
 )
 
 
+def _looks_lost(value: object) -> bool:
+    """Does what the journal puts where it holds no content stand anywhere in it, or what looks so?"""
+    if isinstance(value, dict):
+        return list(value) in (["$off"], ["$erased"], ["$missing"], ["$cut"]) or any(map(_looks_lost, value.values()))
+    return isinstance(value, list) and any(map(_looks_lost, value))
+
+
 @given(_BODY)
-def test_a_json_request_comes_back_as_the_same_value(body: dict[str, object]) -> None:
+@example({"$off": "0" * 130})
+@example({"$cut": None, "messages": []})
+@example({"$erased": 1, "model": "m"})
+@example({"tools": [{"x": {"$missing": {"bytes": 1}}}]})
+def test_a_json_request_comes_back_as_the_same_value_or_not_at_all(body: dict[str, object]) -> None:
+    """A request of which a part looks as if it was lost is sent once more rather than answered wrongly."""
     request, value = kept_request(json.dumps(body).encode(), "application/json")
-    assert value == body == read_request(request)
-    assert json.loads(request_bytes(request)) == body
+    assert value == body
+    if _looks_lost(request):
+        for read in (read_request, request_bytes):
+            with pytest.raises(Unanswerable):
+                read(request)
+    else:
+        assert read_request(request) == body
+        assert json.loads(request_bytes(request)) == body
 
 
 @given(st.binary(max_size=80))
