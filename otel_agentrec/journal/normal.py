@@ -40,6 +40,10 @@ _MAX_DECIMAL_BITS = 2048
 """Python may be told to refuse the decimal digits of larger integers (``sys.set_int_max_str_digits``)."""
 _BOTTOM = 20_000
 """How deep a value is followed in order to measure what is cut off."""
+_MEMBER_BYTES = 32
+"""Most canonical bytes of a member without its characters: the longest number, or the frame of a form, with its comma."""
+_CUT_BYTES = 128
+"""Most canonical bytes of a member that is cut, with its digest."""
 _COUNTED = 8
 """How many times the limit is counted before a cut says ``bytes: null``."""
 _READ_DEPTH = 3 * MAX_DEPTH + 8
@@ -97,9 +101,11 @@ class _Normaliser:
         self.cell = cell
         self.signed_zero = signed_zero
         self.max_members = max_bytes // BYTES_PER_MEMBER
-        self.short = (max_bytes - 2) // 6  # a control character takes six bytes
+        # A control character takes six bytes; one beyond the BMP in a string with a lone surrogate 16/3, and the frame 14.
+        self.short = (max_bytes - 16) // 6
         self.members = 0
         self.chars = 0
+        self.frames = 0  # bytes of cuts and of mappings' pairs, beside what is counted for members and their characters
         # Large leaves by id (and the leaf itself, so that its id stays taken): one of them may stand in many places.
         self.large: dict[int, tuple[object, Json]] = {}
         self.todo: _Todo = []
@@ -145,7 +151,7 @@ class _Normaliser:
             if kind is bytes:
                 return self._fit(x, _bytes), False
             x = plain(x, self.max_members)
-        return type_name(type(x)), False
+        return self._fit(type_name(type(x)), _text), False
 
     def _integer(self, x: int) -> Json:
         digits = str(x) if x.bit_length() <= _MAX_DECIMAL_BITS else hex(x)
@@ -172,6 +178,7 @@ class _Normaliser:
                 self.large[id(x)] = (x, self._cut(leaf, only_above=self.max_bytes) or leaf)
             leaf = self.large[id(x)][1]
             if type(leaf) is dict and "$cut" in leaf:
+                self.frames += _CUT_BYTES
                 return leaf
         self.chars += len(x)
         self._count(0)
@@ -185,6 +192,8 @@ class _Normaliser:
     def _open(self, form: Any, parent: Any, place: Any, depth: int) -> Json:
         """A container of the normal form, its members looked at or put on the list of what is to do."""
         self._count(len(form))
+        if depth == self.max_depth + 1:
+            self.frames += _CUT_BYTES
         unordered: list[Json] | None = None
         made: Any
         if type(form) is dict:
@@ -195,6 +204,7 @@ class _Normaliser:
             else:
                 unordered = [list(pair) for pair in form.items()]
                 made = {"$map": unordered}
+                self.frames += _MEMBER_BYTES * (len(form) + 1)
                 for pair in unordered:
                     self._fill(pair, enumerate(pair), depth)
         else:
@@ -234,7 +244,7 @@ class _Normaliser:
 
     def _finish(self) -> None:
         """Order what has no order and cut what is too deep or too large, the innermost first."""
-        large = 6 * self.chars + 32 * self.members > self.max_bytes
+        large = 6 * self.chars + _MEMBER_BYTES * self.members + self.frames > self.max_bytes
         sizes: dict[int, int] = {}
         for made, parent, place, depth, unordered in reversed(self.made):
             if unordered is not None and len(unordered) > 1:

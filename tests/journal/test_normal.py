@@ -286,9 +286,32 @@ def test_the_smallest_part_that_is_too_large_is_cut() -> None:
     }
 
 
-@given(JSON, st.integers(40, 400))
+ANY_KEYS = st.recursive(
+    JSON | st.binary(max_size=40),
+    lambda inner: (
+        st.lists(inner, max_size=12)
+        | st.dictionaries(
+            st.none() | st.floats() | st.binary(max_size=9) | TEXT | st.tuples(st.floats()), inner, max_size=4
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(ANY_KEYS, st.integers(40, 400))
+@example({"\ud800": -10_000_000_000}, 40)
+@example({-1.2345678901234567e-300: -1.2345678901234567e-300}, 40)
+@example([{(): None}] * 3, 100)
+@example("😂😂😂😂😂\ud83d", 40)
 def test_the_limit_in_bytes_holds(value: Any, limit: int) -> None:
     assert len(canonical(normalise(value, max_bytes=limit, cell=False))) <= limit
+
+
+@given(ANY_KEYS, st.integers(110, 400), st.integers(1, 4))
+@example(["x" * 500] * 5, 200, 4)
+@example([[]] * 5, 200, 1)
+def test_the_limit_in_bytes_holds_for_cuts_with_their_digests(value: Any, limit: int, depth: int) -> None:
+    assert len(canonical(normalise(value, max_bytes=limit, max_depth=depth, cell=True))) <= limit
 
 
 def test_a_value_over_32_mib_is_cut() -> None:
