@@ -375,6 +375,8 @@ class Recorder:
                 self.counters.add("late")
             if event.type == "NODE_RECORDED":
                 self.counters.add("nodes")
+            elif event.type == "NODE_ANSWERED":
+                self.sealed.answered(event)
         self._audience.feed(event, done)
 
     def _later(self, event: StepEvent) -> None:

@@ -20,7 +20,7 @@ from otel_agentrec.nodes.agentsaid import AgentSaid
 from otel_agentrec.nodes.fold import fold
 from otel_agentrec.nodes.skeleton import ENDED, INTERRUPTED, Span
 from otel_agentrec.nodes.sound import facts_of, record_of, where_of
-from otel_agentrec.nodes.spanattributes import attributes_of, plain_value, shown_values
+from otel_agentrec.nodes.spanattributes import attributes_of, plain_value, shown_values, unpaid
 from otel_agentrec.records import record_id_of_span
 
 __all__ = ["Exported"]
@@ -30,9 +30,6 @@ ENDS = {"RUN_ENDED": Kind.AGENT, "HANDOFF_ENDED": Kind.AGENT, "STEP_ENDED": Kind
 STARTS = {"RUN_STARTED": Kind.AGENT, "HANDOFF_STARTED": Kind.AGENT, "STEP_STARTED": Kind.STEP, "NODE_STARTED": None}
 NODES = ("NODE_RECORDED", "NODE_INTERRUPTED")
 WHY_INTERRUPTED = "agentrec.interrupted"
-ANSWERED_FROM = "agentrec.answered_from"
-PAID = ("gen_ai.usage.", "llm.token_count.", "llm.cost.")
-"""How names of attributes begin that viewers take tokens and costs from."""
 NO_PROVIDER: dict[str, Json] = {"resource": {"service.name": "unknown_service:python"}}
 """As the SDK names a service that nobody named. Jaeger wants a name."""
 REMEMBERED = 32
@@ -212,10 +209,7 @@ def _made(event: Event, told: _Told, cut_off_ms: int | None) -> ReadableSpan | N
     attributes = attributes_of(kind, facts, told.header, session)
     attributes.update(shown_values(kind, facts, attributes, told.below))
     if told.answered is not None:
-        attributes = {k: v for k, v in attributes.items() if not k.startswith(PAID)}
-        if kind == Kind.MODEL:  # else some viewers would count the tokens themselves
-            attributes.update({"gen_ai.usage.input_tokens": 0, "gen_ai.usage.output_tokens": 0})
-        attributes[ANSWERED_FROM] = str(told.answered.get("run") or next(iter(told.answered), "a recording"))
+        attributes = unpaid(attributes, kind, told.answered)
     if parent is None:  # on every span it would make Langfuse write the trace again and again
         attributes.update({k: v for k, v in (("session.id", session), ("user.id", facts.get("userId"))) if v})
     if event.run is not None:

@@ -13,7 +13,7 @@ from typing import Any
 from otel_agentrec.journal.facts import Kind
 from otel_agentrec.journal.lists import parsed
 
-__all__ = ["attributes_of", "plain_value", "shown_values", "text_of"]
+__all__ = ["attributes_of", "plain_value", "shown_values", "text_of", "unpaid"]
 
 Json = Any
 Value = Any  # str, bool, int, float, or a list of one of them
@@ -53,6 +53,9 @@ PAIRS = (
     ("langfuse.observation.input", "langfuse.observation.output"),
 )
 """Attributes that viewers read input and output from."""
+ANSWERED_FROM = "agentrec.answered_from"
+_PAID = ("gen_ai.usage.", "llm.token_count.", "llm.usage.", "llm.cost.")
+"""How names of attributes begin that viewers take tokens and costs from."""
 _HEADER = {"instructions": "gen_ai.system_instructions", "tools": "gen_ai.tool.definitions"}
 
 
@@ -228,3 +231,16 @@ def _is_json(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def unpaid(attributes: Mapping[str, Value], kind: str, origin: Mapping[str, Json]) -> dict[str, Value]:
+    """The attributes of a call that was answered from a recording: it says so, and cost nothing.
+
+    Args:
+        origin: ``from`` of NODE_ANSWERED.
+    """
+    made = {name: value for name, value in attributes.items() if not name.startswith(_PAID)}
+    if kind == Kind.MODEL:  # else some viewers would count the tokens themselves
+        made.update({"gen_ai.usage.input_tokens": 0, "gen_ai.usage.output_tokens": 0})
+    made[ANSWERED_FROM] = str(origin.get("run") or next(iter(origin), "a recording"))
+    return made

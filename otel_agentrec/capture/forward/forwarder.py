@@ -26,7 +26,7 @@ from otel_agentrec.journal.draft import SealedAt
 from otel_agentrec.journal.gate import Gate
 from otel_agentrec.journal.stamps import Stamp
 from otel_agentrec.nodes.agentsaid import AgentSaid
-from otel_agentrec.nodes.spanattributes import attributes_of, shown_values
+from otel_agentrec.nodes.spanattributes import attributes_of, shown_values, unpaid
 from otel_agentrec.records import record_id_of_span
 
 if TYPE_CHECKING:
@@ -113,6 +113,9 @@ class Stamper:
                 return self._cleaner.said(span, own)
             if sealed.event is not None:
                 own = self._as_viewers_need(span, own, sealed, told, below)
+            origin = self._sealed.origin_of(span)
+            if origin is not None:
+                own = unpaid(own, sealed.kind, origin)
             said = self._cleaner.said(span, own)
             return said._replace(attributes={**said.attributes, **_stamp(span, sealed).attributes()})
         except Exception as error:

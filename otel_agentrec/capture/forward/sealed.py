@@ -6,6 +6,7 @@ span waits somewhere, and no longer. For spans that were copied on their way, id
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from otel_agentrec.capture.opening import Key, OpenSpan, take_oldest
@@ -55,6 +56,7 @@ class SealedSpans:
         self._wanted = False
         self._mark = f"_otel_agentrec_sealed_{id(self)}"
         self._places: dict[Key, Sealed] = {}
+        self._answered: dict[Key, Mapping[str, Json]] = {}
 
     def want(self) -> None:
         self._wanted = True
@@ -65,7 +67,7 @@ class SealedSpans:
 
     def after_fork(self) -> None:
         """The places that are known are of the parent's stream: it sends those spans."""
-        self._places = {}
+        self._places, self._answered = {}, {}
 
     def note(self, span: Any, entry: OpenSpan, at: SealedAt, event: StepEvent, facts: Facts) -> None:
         """An event was written of a span."""
@@ -80,6 +82,19 @@ class SealedSpans:
         self._places[entry.key] = sealed._replace(event=None, header={})
         if len(self._places) > REMEMBERED:
             take_oldest(self._places)
+
+    def answered(self, event: StepEvent) -> None:
+        """NODE_ANSWERED was written."""
+        where, origin = event.trace or {}, event.payload.get("from")
+        if self.is_wanted and isinstance(origin, Mapping) and "traceId" in where and "spanId" in where:
+            self._answered[int(where["traceId"], 16), int(where["spanId"], 16)] = origin
+            if len(self._answered) > REMEMBERED:
+                take_oldest(self._answered)
+
+    def origin_of(self, span: Any) -> Mapping[str, Json] | None:
+        """Where the answer to a call came from that was not made: ``from`` of NODE_ANSWERED."""
+        context = span.context
+        return self._answered.get((context.trace_id, context.span_id)) if context is not None else None
 
     def of(self, span: Any) -> Sealed | None:
         """None for a span without an event."""
