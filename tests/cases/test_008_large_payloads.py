@@ -83,6 +83,7 @@ def test_what_is_large_is_kept_whole_and_costs_nobody_else(tmp_path: Path) -> No
             assert max(map(len, events.read_bytes().splitlines())) < 10_000, "events hold references, not payloads"
 
 
+@pytest.mark.slow
 def test_over_grpc_all_arrive_and_only_the_one_that_can_not_goes_without_its_image(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,6 +68,7 @@ def test_all_arrives_once_however_often_it_is_sent(
     assert sorted(ids) == sorted(r.record_id for r in read_nodes(rec) if r.span_id)
 
 
+@pytest.mark.slow
 def test_nobody_there_is_told_and_the_next_try_goes_on(rec: Path, capsys: Out, sink: HttpSink) -> None:
     assert run(["export", str(rec), "--otlp", "http://127.0.0.1:9"]) == 2
     err = capsys.readouterr().err

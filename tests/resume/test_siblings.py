@@ -156,6 +156,7 @@ def test_a_run_that_was_stopped_at_its_very_first_call_goes_on_later(tmp_path: P
         assert [(run.agent, run.attempt, run.status) for run in runs[-2:]] == [("first", 3, "ok"), ("second", 3, "ok")]
 
 
+@pytest.mark.slow
 def test_a_loop_over_jobs_of_one_agent_goes_on_in_the_third(tmp_path: Path) -> None:
     with jobs(tmp_path, "loop", "shop/a", "shop/b", "shop/c") as it:
         it.start("done:c1")
